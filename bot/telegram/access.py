@@ -80,37 +80,32 @@ class Strangers:
     """Tells strangers something, each once, and only so many of them a minute."""
 
     def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
-        self._tasks = tasks
         self._now = now
         self._told = Tally()
-        self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
+        self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MOST_WAITING)
         self._moments: deque[float] = deque(maxlen=MOST_A_MINUTE)
-        self._works = False
+        tasks.start(self._work(), "strangers")
 
     def tell(self, whom: int, say: Callable[[], Awaitable[None]], times: int = 1) -> bool:
         """Say something to a stranger who was told something less than `times` before; whether it will be said."""
-        if len(self._waiting) >= MOST_WAITING or self._told.of(whom) >= times:
+        if self._waiting.full() or self._told.of(whom) >= times:
             return False
         self._told.add(whom)
-        self._waiting.append(say)
-        if not self._works:
-            self._works = True
-            self._tasks.start(self._work(), "strangers")
+        self._waiting.put_nowait(say)
         return True
 
     def pause(self) -> float:
+        """Seconds until the next one may be told."""
         if len(self._moments) < MOST_A_MINUTE:
             return 0
         return max(0.0, self._moments[0] + MINUTE - self._now())
 
     async def _work(self) -> None:
-        try:
-            while self._waiting:
-                await asyncio.sleep(self.pause())
-                self._moments.append(self._now())
-                await self._say(self._waiting.popleft())
-        finally:
-            self._works = False
+        while True:
+            say = await self._waiting.get()
+            await asyncio.sleep(self.pause())
+            self._moments.append(self._now())
+            await self._say(say)
 
     async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -121,6 +116,8 @@ class Strangers:
             await asyncio.sleep(min(failure.pause, MINUTE))  # where Telegram's limit is reached, the owner goes first
         except (StoreError, TimeoutError) as error:
             log.info("stranger_not_told", reason=type(error).__name__)
+        except Exception:
+            log.exception("stranger_not_told")  # the next one is still to be told
 
 
 class GroupUnknown(MnemeError):
