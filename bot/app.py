@@ -116,6 +116,7 @@ class App:
     media: MediaSources
     pages: Pages
     metrics: Metrics | None
+    checker: FactChecker
 
     @property
     def database(self) -> Database:
@@ -318,7 +319,8 @@ def _assemble(
         clock,
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding)
-    return App(settings, clock, memory, models, runner, jobs, tasks, Health(memory.database), sources, Pages(), metrics)
+    health = Health(memory.database)
+    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -23,6 +23,8 @@ _CHATTY = (
     "openai",
     "aiosqlite",
     "asyncio",
+    "mcp",
+    "uvicorn",
 )
 
 
