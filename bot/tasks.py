@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
+
+    from bot.jobs.scheduler import SteadyScheduler
 
 log = structlog.get_logger(__name__)
 
@@ -22,6 +25,7 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._scheduler: SteadyScheduler | None = None
 
     def start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         """Begin `work`; `name` is what the log calls it."""
@@ -31,22 +35,31 @@ class BackgroundTasks:
         return task
 
     def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
-        """Do `work` again and again with so many seconds between; at_once: for the first time now.
+        """Do `work` again and again with so many seconds between, never twice at a time.
 
-        It goes by the event loop's clock, which nobody sets. What it raises is logged; the next time tries again.
+        at_once: for the first time now. What it raises is logged; the next time tries again.
         """
+        from bot.jobs.scheduler import Again, SteadyScheduler  # late: a message from the shell needs no scheduler
 
-        async def repeat() -> None:
-            if not at_once:
-                await asyncio.sleep(seconds)
-            while True:
-                try:
-                    await work()
-                except Exception:  # such as a full disk
-                    log.exception("background_task_failed", task=name)
-                await asyncio.sleep(seconds)
+        running: asyncio.Task[None] | None = None
 
-        self.start(repeat(), name)
+        async def tried() -> None:
+            try:
+                await work()
+            except Exception:  # such as a full disk
+                log.exception("background_task_failed", task=name)
+
+        async def begin() -> None:
+            # a task of ours: APScheduler would warn of a run that outlasts the pause, and not wait for it at the end
+            nonlocal running
+            if running is None or running.done():
+                running = self.start(tried(), name)
+
+        scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
+        first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
+        scheduler.add_job(begin, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
+        if not scheduler.running:
+            scheduler.start()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -55,6 +68,8 @@ class BackgroundTasks:
 
     async def close(self) -> None:
         """Cancel what is not done, and wait until it has ended."""
+        if self._scheduler is not None and self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

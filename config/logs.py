@@ -21,6 +21,7 @@ _CHATTY = (
     "httpcore2",
     "telegram",
     "openai",
+    "apscheduler",
     "aiosqlite",
     "asyncio",
     "mcp",

@@ -110,7 +110,7 @@ def test_libraries_that_name_urls_are_silent_below_warnings(
     configure_logging(level, style)
     with httpx.Client(transport=httpx.MockTransport(lambda _request: httpx.Response(200))) as client:
         client.get(f"https://api.telegram.org/bot{TOKEN}/getUpdates")
-    for name in ("telegram.ext.Updater", "httpcore.connection", "openai._base_client"):
+    for name in ("telegram.ext.Updater", "httpcore.connection", "apscheduler.scheduler", "openai._base_client"):
         logging.getLogger(name).info("every step")
     assert capsys.readouterr().err == ""
     logging.getLogger("telegram.ext.Updater").warning("worth knowing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,32 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
     """Runs the bot for as long as the context is open; keyword arguments are settings."""
     return serving(start, telegram)
+
+
+class WallClock:
+    """How far the machine's clock is off, as APScheduler reads it."""
+
+    def __init__(self) -> None:
+        self.off = timedelta()
+
+    def forward(self, **by: float) -> None:
+        """Set it, forward or back, by `timedelta(**by)`."""
+        self.off += timedelta(**by)
+
+
+@pytest.fixture
+def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
+    """The clock that APScheduler reads, which may be set; what the program itself reads is the tests' own."""
+    wall = WallClock()
+
+    class Read(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]  # the library compares its own
+            return datetime.now(tz) + wall.off
+
+    for module in ("apscheduler.schedulers.base", "bot.jobs.scheduler", "bot.tasks"):
+        monkeypatch.setattr(f"{module}.datetime", Read)
+    return wall
 
 
 @pytest.fixture

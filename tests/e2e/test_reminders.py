@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import OpenApp
+    from tests.e2e.conftest import WallClock
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
@@ -219,17 +220,20 @@ async def test_what_telegram_refuses_for_good_is_shown_as_not_delivered(
 
 
 async def test_f35_a_clock_that_is_set_back_stops_no_reminder_and_one_set_forward_tells_none_twice(
-    serve: Serve, telegram: BotApiServer, clock: FakeClock
+    serve: Serve, telegram: BotApiServer, clock: FakeClock, wall_clock: WallClock
 ) -> None:
     telegram.register_chat(ANN)
     async with serve() as app:
         await is_set(app, "pills", "2026-02-07T13:00", "daily")
+        wall_clock.forward(hours=-1)
         clock.forward(hours=1)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         # set forward by mistake, and back again
         for hours in (48, -48):
+            wall_clock.forward(hours=hours)
             clock.forward(hours=hours)
             await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        wall_clock.forward(hours=-1)
         clock.forward(days=4)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
     assert all("pills" in text for text in texts(telegram))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from tests.conftest import OpenApp
+    from tests.e2e.conftest import WallClock
     from tests.support.servers.model import ModelServer
 
 OWNER = "console:local"
@@ -209,7 +210,7 @@ async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled
 
 
 async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
-    database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    database: Database, clock: FakeClock, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobs.scheduled.MINUTE", 0.02)
     schedule, jobs = schedule_over(database, clock), JobLog(database)
@@ -223,6 +224,7 @@ async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
     schedule.start(tasks)
     await noted(clock())
     for days in (-30, 7):
+        wall_clock.forward(days=days)
         clock.forward(days=days)
         await noted(clock())
     await tasks.close()
