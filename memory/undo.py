@@ -47,7 +47,7 @@ class Undo:
             if batch is None:
                 return None
             if number is not None and await self._changes.is_built_on(connection, owner_id, batch):
-                raise MemoryRefused(_("That was changed again since: /undo takes back the newest change first."))
+                raise MemoryRefused(_("That was changed again since: /undo starts with the newest change."))
             outcomes = [await outcome_of_entry(connection, was) for was in batch.entries]
             names = await self._changes.take_back(connection, owner_id, batch)
             if batch.file is not None:
@@ -59,5 +59,5 @@ class Undo:
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not batch.entries:
-            raise MemoryRefused(_("{why} The next /undo goes on with the change before.", why=refused))
+            raise MemoryRefused(_("{why} The next /undo continues with the change before it.", why=refused))
         return Undone(batch.operation, batch.author, tuple(names), telling(outcomes), refused is not None)

@@ -70,8 +70,7 @@ class Arrival:
 
 
 GIVEN_UP = N_(
-    "I could not handle this message: twice I was killed while I worked on it. I go on with the next; send it again if "
-    "it was not its fault."
+    "I couldn't answer this message: I crashed on it twice, so I leave it out. Send it again if it wasn't the cause."
 )
 QUOTED_CHARACTERS = 80
 """How much of a message is quoted to say which one was given up."""

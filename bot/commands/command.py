@@ -200,7 +200,7 @@ class Introduction:
         near = difflib.get_close_matches(call.name, listed, n=1)
         if near:
             return _("There is no command /{name}: did you mean /{near}?", name=call.name, near=near[0])
-        return _("There is no command /{name}: /help lists those that there are.", name=call.name)
+        return _("There is no command /{name}: /help lists them all.", name=call.name)
 
 
 def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) -> dict[str, Command]:

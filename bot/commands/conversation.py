@@ -37,7 +37,7 @@ class ConversationCommands:
     lanes: SessionQueues
     private_talks: PrivateTalks
 
-    @command("new", N_("Begin a new conversation; what I remember stays"), repeatable=True)
+    @command("new", N_("Start a new conversation; what I remember stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
         private = await self._end_private(call.session) if call.session.private else None
         ended = await self.background.end_conversation(call.session)
@@ -45,16 +45,16 @@ class ConversationCommands:
         if private is not None:
             text = private
         elif ended.messages == 0:
-            return _("This is a new conversation already. I still have {kept}.", kept=summary)
+            return _("This is already a new conversation. I still have {kept}.", kept=summary)
         else:
             text = ngettext(
-                "A new conversation begins. The {n} message of the last one stays in my log, and I keep {kept}.",
-                "A new conversation begins. The {n} messages of the last one stay in my log, and I keep {kept}.",
+                "New conversation. The last one ({n} message) can still be searched, and I keep {kept}.",
+                "New conversation. The last one ({n} messages) can still be searched, and I keep {kept}.",
                 ended.messages,
                 kept=summary,
             )
         if ended.goes_on:
-            later = _("I am still sorting what was said; what I learn from it I tell with a later answer.")
+            later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
             return f"{text} {later}"
         if not ended.learned:
             return text
@@ -65,24 +65,22 @@ class ConversationCommands:
         """End a private talk; what to say of it."""
         held_back = await self.private_talks.end(session.id)
         self.lanes.drop_held(session.id, held_back)
-        return _(
-            "The private talk is over, and all that was said in it is gone. A new conversation begins, and what is "
-            "said in it is kept."
-        )
+        return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
 
-    @command(PRIVATE, N_("Keep nothing of what is said until /new"), repeatable=True, access=Access.MANAGERS)
+    @command(PRIVATE, N_("Private talk: nothing is kept until /new"), repeatable=True, access=Access.MANAGERS)
     async def private(self, call: CommandCall) -> CommandResult:
         if call.session.private:
             return _("This talk is private already: nothing of it is kept, and /new ends it.")
         await self.private_talks.begin(call.session.id)
         text = _(
-            "This talk is private from here on. I go by what I know already, but learn and note nothing of what is "
-            "said now, and set no reminders. It is held in memory only: with /new or a restart of the bot all of it is "
-            "gone here. What Telegram and the model's provider keep is not in my hands."
+            "This talk is private from here on. I use what I already know, but learn and note "
+            "nothing new, and set no reminders. What is said is held in memory only, and is gone "
+            "with /new or when I restart. What Telegram and the model's provider keep is not in my "
+            "hands."
         )
         return Answer(text, ((Button(_("End and delete it"), "/new"),), (all_settings(),)))
 
-    @command("compact", N_("Summarise the conversation but for the last N messages"), "[N]", repeatable=True)
+    @command("compact", N_("Summarise all but the last N messages"), "[N]", repeatable=True)
     async def compact(self, call: CommandCall) -> str:
         done = await self.compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
@@ -90,32 +88,32 @@ class ConversationCommands:
         await self.background.compacted(done)
         if done.archive_name is None:
             return ngettext(
-                "{n} message left my view; a summary stands for it until /new, and {kept} stay.",
-                "{n} messages left my view; a summary stands for them until /new, and {kept} stay.",
+                "Summarised {n} message until /new. Kept as they are: {kept}.",
+                "Summarised {n} messages until /new. Kept as they are: {kept}.",
                 done.removed,
                 kept=done.kept,
             )
         if done.summarized:
             return ngettext(
-                "{n} message left my view, summarised as {name}; {kept} stay.",
-                "{n} messages left my view, summarised as {name}; {kept} stay.",
+                "Summarised {n} message as {name}. Kept as they are: {kept}.",
+                "Summarised {n} messages as {name}. Kept as they are: {kept}.",
                 done.removed,
                 name=done.archive_name,
                 kept=done.kept,
             )
         return ngettext(
-            "{n} message left my view, extracted (no model made a summary) as {name}; {kept} stay.",
-            "{n} messages left my view, extracted (no model made a summary) as {name}; {kept} stay.",
+            "Archived {n} message as {name} in extracts, since no model made a summary. Kept as they are: {kept}.",
+            "Archived {n} messages as {name} in extracts, since no model made a summary. Kept as they are: {kept}.",
             done.removed,
             name=done.archive_name,
             kept=done.kept,
         )
 
-    @command("status", N_("Context, what today has cost, what I remember"), immediate=True)
+    @command("status", N_("Context, cost of today, what I remember"), immediate=True)
     async def status(self, call: CommandCall) -> str:
         return await self.reports.text(call.session)
 
-    @command(STOP, N_("Stop the answer that is being written"), immediate=True)
+    @command(STOP, N_("Stop the current answer"), immediate=True)
     async def stop(self, call: CommandCall) -> str:
         stopped, waiting = await self.lanes.stop(call.session.id)
         if not stopped:

@@ -47,11 +47,11 @@ MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 
 ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
-NAME_CHARACTERS = 29
+LABEL_CHARACTERS = 29
 _WHY = {
     Layer.BASELINE: N_("a rule that always holds"),
     Layer.CONTEXT: N_("it fits what you said"),
-    Layer.PROCEDURES: N_("a way of doing what you asked for"),
+    Layer.PROCEDURES: N_("a way to do what you asked for"),
 }
 # Where an entry comes from, as a person would say it.
 _ORIGINS: Mapping[str, str] = {
@@ -60,7 +60,7 @@ _ORIGINS: Mapping[str, str] = {
     Author.CAPTURE: N_("from what you wrote"),
     Author.CONSOLIDATION: N_("learned from a conversation"),
     Author.COMPACTION: N_("the summary of a conversation"),
-    Author.IMPORT: N_("brought from elsewhere"),
+    Author.IMPORT: N_("imported"),
     Author.MCP: N_("from another program"),
 }
 SEARCH = "search"
@@ -79,7 +79,7 @@ class MemoryQueries:
     search: Search
     lookup: MemoryLookup
 
-    @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
+    @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             return await self._overview(call.session.owner)
@@ -139,12 +139,15 @@ class MemoryQueries:
         counts = await self.entries.counts(owner)
         of_file = len(await self.lookup.lines(owner))
         if not counts and not of_file:
-            return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
-        lines = [f"- {_(kind)}: {count}" for kind, count in counts.items()]
-        lines += [f"- {FILE}: {of_file}"] if of_file else []
-        text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
+            return _("I remember nothing yet: tell me something, or send /remember TEXT.")
+        newest = await self.entries.newest(owner, PAGE)
+        parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
+        kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
+        kinds += [f"{FILE}: {of_file}"] if of_file else []
+        parts += [", ".join(kinds), _("/memory KIND lists one kind, /memory search WORDS finds the rest.")]
         unsure = bool(await self.entries.unconfirmed(owner, 1))
-        return Answer(text, kinds_keyboard(counts, of_file, unsure=unsure))
+        rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
+        return Answer("\n\n".join(parts), rows)
 
     async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
         pages = _pages(count)
@@ -191,8 +194,8 @@ class MemoryQueries:
         if not session.private:
             await self.reinforcement.recalled(result_page.entries)
         more = ngettext(
-            "{command} shows more, {n} is left.",
-            "{command} shows more, {n} are left.",
+            "{command} shows {n} more.",
+            "{command} shows {n} more.",
             result_page.left,
             command=f"/recall all {subject} {result_page.number + 1}",
         )
@@ -219,7 +222,9 @@ def format_reasons(reasons: Sequence[ActivationReason], of_file: int) -> str:
     lines: list[str] = []
     if reasons:
         lines.append(
-            ngettext("{n} memory stood in the last request:", "{n} memories stood in the last request:", len(reasons))
+            ngettext(
+                "{n} memory was used for the last answer:", "{n} memories were used for the last answer:", len(reasons)
+            )
         )
     for reason in reasons:
         why = _(_WHY[reason.layer])
@@ -230,12 +235,12 @@ def format_reasons(reasons: Sequence[ActivationReason], of_file: int) -> str:
     if of_file:
         lines.append(
             ngettext(
-                "MEMORY.md stood in it too, with {n} line: /memory MEMORY.md shows it.",
-                "MEMORY.md stood in it too, with {n} lines: /memory MEMORY.md shows them.",
+                "MEMORY.md was part of it too ({n} line): /memory MEMORY.md shows it.",
+                "MEMORY.md was part of it too ({n} lines): /memory MEMORY.md shows them.",
                 of_file,
             )
         )
-    return "\n".join(lines) or _("No memory stood in the request for your last message.")
+    return "\n".join(lines) or _("No memory was used for your last message.")
 
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:
@@ -244,26 +249,26 @@ def format_lines(lines: Sequence[NamedMemory]) -> str:
         return _("MEMORY.md says nothing besides the entries.")
     shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE]]
     more = [_("... and more.")] if len(lines) > PAGE else []
-    return "\n".join([_("In MEMORY.md, which stands in each request:"), *shown, *more])
+    return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     """A button for each that has it forgotten at once; /undo brings it back."""
     return tuple(
-        (Button(f"{_('Forget')}: {in_line(memory.content, NAME_CHARACTERS)}", memory.forget),) for memory in memories
+        (Button(f"{_('Forget')}: {in_line(memory.content, LABEL_CHARACTERS)}", memory.forget),) for memory in memories
     )
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:
     """What is not confirmed, each with why, and with what to tap."""
     if not entries:
-        return _("There is nothing that I am not sure of.")
+        return _("Nothing is waiting for your word.")
     lines = [
         f"- {in_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
         for entry in entries[:PAGE]
     ]
     more = [_("... and more.")] if len(entries) > PAGE else []
-    return "\n".join([_("I am not sure of these, and leave them out until you say so:"), *lines, *more])
+    return "\n".join([_("I'm not sure about these, and don't use them until you confirm them:"), *lines, *more])
 
 
 def format_source(entry: Entry) -> str:
@@ -291,7 +296,7 @@ def format_entry(entry: Entry) -> str:
     facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
     facts += [_("not confirmed: {why}", why=_(entry.unconfirmed))] if entry.unconfirmed is not None else []
     facts += [_("until {day}", day=f"{entry.valid_until:%Y-%m-%d}")] if entry.valid_until is not None else []
-    facts += [_("superseded")] if entry.superseded_by is not None else []
+    facts += [_("replaced")] if entry.superseded_by is not None else []
     facts += [_("archived")] if entry.archived_at is not None else []
     return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"
 
@@ -323,17 +328,30 @@ def _page(
     page, pages = place
     if page < pages:
         head += " " + _("{command} shows more.", command=f"/memory {listed} {page + 1}")
-    lines = [f"- **{memory.name}**: {in_line(memory.content)}" for memory in memories]
-    buttons = [
-        Button(in_line(memory.name or f"#{memory.id}", NAME_CHARACTERS), f"/memory_{memory.id}", in_place=True)
-        for memory in memories
-    ]
+    lines = [_line(memory) for memory in memories]
     beside = [
         Button(label, f"/memory {listed} {to}", in_place=True)
         for label, to in zip(ways, (page - 1, page + 1), strict=True)
         if 1 <= to <= pages
     ]
-    return Answer("\n".join([head, "", *lines]) + after, (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds())))
+    return Answer("\n".join([head, "", *lines]) + after, (*_memory_buttons(memories), (*beside, _all_kinds())))
+
+
+def _line(memory: Entry | Hit) -> str:
+    """A memory in a list: what it says, whether that is history, and the command that shows all of it."""
+    history = f" ({_('replaced')})" if memory.superseded_by is not None else ""
+    return f"- {in_line(memory.content)}{history} /memory_{memory.id}"
+
+
+def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
+    """A button for each that shows it, with what can be done about it."""
+    return in_rows(
+        [
+            Button(in_line(memory.content, LABEL_CHARACTERS), f"/memory_{memory.id}", in_place=True)
+            for memory in memories
+        ],
+        ENTRIES_PER_ROW,
+    )
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:

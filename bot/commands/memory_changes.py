@@ -73,7 +73,7 @@ class MemoryCommands:
         existing = await self.learning.reinforce_known(call.session.owner, call.argument)
         if existing is not None:
             return _(
-                "I knew that already as **{name}**, and keep it in mind: {content}",
+                "I already know that as **{name}**: {content}",
                 name=existing.name,
                 content=existing.content,
             )
@@ -99,7 +99,7 @@ class MemoryCommands:
         before = _("It said: {content}", content=former.content)
         return await self._undoable(f"{text}\n\n{before}", entry)
 
-    @command("confirm", N_("Have a memory hold that I was not sure of"), "NAME", access=Access.MANAGERS)
+    @command("confirm", N_("Confirm a memory that I wasn't sure of"), "NAME", access=Access.MANAGERS)
     async def confirm(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
@@ -118,7 +118,7 @@ class MemoryCommands:
         if words == [ALL]:
             extent = format_extent(await self.forgetting.extent(owner))
             warning = _(
-                "This deletes {extent} for good, without undo. To do it send: {command}",
+                "This deletes {extent} for good, and can't be undone. To go ahead, send: {command}",
                 extent=extent,
                 command=f"/forget all {CONFIRMATION}",
             )
@@ -158,15 +158,15 @@ class MemoryCommands:
         edit = (edit_button(entry.id, entry.content),) if editable else ()
         return Answer(text, ((undo_button(change, entry.content), *edit),))
 
-    @command("undo", N_("Take back the last change of memory"), access=Access.MANAGERS)
+    @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
         number = re.fullmatch(r"#(\d{1,15})", call.argument)
         undone = await self.undoing.undo(call.session.owner, int(number[1]) if number else None)
         if undone is None:
-            return _("That was taken back already.") if number else _("There is nothing to undo.")
+            return _("That was undone already.") if number else _("There is nothing to undo.")
         return format_undo(undone)
 
-    @command("export", N_("Get everything that I remember as a file"), repeatable=True, access=Access.MANAGERS)
+    @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:
         owner = call.session.owner
         extent = await self.forgetting.extent(owner)
@@ -214,7 +214,7 @@ def format_undo(undone: Undone) -> str:
     lines = [f"{_(outcome.effect)}: {in_line(outcome.text)}" for outcome in undone.outcomes]
     lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
     if len(lines) <= 1:
-        return lines[0] if lines else _("Taken back: what changed in {names}.", names=", ".join(undone.names))
+        return lines[0] if lines else _("Undone: the changes to {names}.", names=", ".join(undone.names))
     more = [_("and {n} more", n=len(lines) - UNDONE_SHOWN)] if len(lines) > UNDONE_SHOWN else []
     return "\n".join(f"- {line}" for line in lines[:UNDONE_SHOWN] + more)
 
@@ -228,9 +228,9 @@ def _contents(extent: Extent, name: str) -> str:
         (extent.reminders, ngettext("{n} reminder", "{n} reminders", extent.reminders)),
     )
     lines = (
-        _("**All that I remember here:** {what}", what=", ".join(text for amount, text in amounts if amount)),
-        _("To read are the folders `memory` and `entries`, for programs is `rows`."),
-        _("Keys and passwords are taken out. Of photos and files that you sent there is what was read in them."),
-        _("To take it elsewhere: `mneme import {name}` in a new installation.", name=name),
+        _("**What I remember here:** {what}", what=", ".join(text for amount, text in amounts if amount)),
+        _("The folders `memory` and `entries` are for reading, `rows` is for programs."),
+        _("Passwords and keys are left out. Photos and files are in it as the text that was read from them."),
+        _("To move it to another machine: `mneme import {name}` there.", name=name),
     )
     return "\n".join(lines)

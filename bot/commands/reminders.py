@@ -50,7 +50,7 @@ class ReminderCommands:
         reminder = await self.service.cancel(call.session.owner, _number(call))
         return _("Cancelled: {text}", text=in_line(reminder.text))
 
-    @command("remind", N_("Set a reminder that I offered"), "NUMBER", listed=False)
+    @command("remind", N_("Accept a reminder that I offered"), "NUMBER", listed=False)
     async def remind(self, call: CommandCall) -> str:
         if not call.argument:
             raise WrongArgument(
@@ -74,7 +74,7 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
         ReminderState.WAITING: _("To come:"),
         ReminderState.OFFERED: _("Offered, and not set yet:"),
         ReminderState.TELLING: _("On its way to you:"),
-        ReminderState.TOLD: _("Told in the last day:"),
+        ReminderState.TOLD: _("Delivered in the last day:"),
         ReminderState.FAILED: _("Could not be delivered:"),
     }
     zones = sorted({reminder.rule.zone.key for reminder in reminders})
@@ -83,10 +83,7 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
         alike = [_listed(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
         more = [_("... and {n} more.", n=len(alike) - SHOWN)] if len(alike) > SHOWN else []
         parts += ["\n".join([title, *alike[:SHOWN], *more])] if alike else []
-    if len(zones) == 1:
-        hours = _("Hours are those of {zone}.", zone=zones[0])
-    else:
-        hours = _("Hours are those of the zone beside each.")
+    hours = _("Times are in {zone}.", zone=zones[0]) if len(zones) == 1 else _("Times are in the zone beside each.")
     return "\n\n".join([*parts, f"_{hours}_"])
 
 

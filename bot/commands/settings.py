@@ -74,14 +74,14 @@ class SettingsCommands:
     price_of: PriceOf
     clock: Clock
 
-    @command("settings", N_("What holds for this chat, and how to change it"), access=Access.MANAGERS)
+    @command("settings", N_("Settings of this chat, and how to change them"), access=Access.MANAGERS)
     async def settings(self, call: CommandCall) -> Answer:
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
         # only /new ends a private talk
         offered = [way for way in settings if not (way[0] == "private" and call.session.private)]
         ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
-        return Answer("\n".join([_("What holds in this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
+        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         """The commands that change what holds, each with the label of its button and what it is at present."""
@@ -98,10 +98,10 @@ class SettingsCommands:
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
-            ("private", _("Begin a private talk"), privacy),
+            ("private", _("Start a private talk"), privacy),
         ]
 
-    @command("language", N_("Which language I speak"), "[NAME]", repeatable=True, access=Access.MANAGERS)
+    @command("language", N_("Language of this chat"), "[NAME]", repeatable=True, access=Access.MANAGERS)
     async def language(self, call: CommandCall) -> CommandResult:
         chat = call.session.address.owner
         if not call.argument:
@@ -123,15 +123,14 @@ class SettingsCommands:
         """A button for each language, by its own name, with the present one marked."""
         current = (await self.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
-        auto = _choice(_("As my app is set"), f"/language {AUTO}", chosen=current is None)
+        auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
-    @command("timezone", N_("On which clock I tell hours"), "[CITY]", repeatable=True, access=Access.MANAGERS)
+    @command("timezone", N_("Time zone of this chat"), "[CITY]", repeatable=True, access=Access.MANAGERS)
     async def timezone(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             text = _(
-                "It is {hour} here, on the clock of {zone}. If yours is another one, name a city or a country: "
-                "/timezone Kyiv.",
+                "It is {hour} here ({zone}). To change the zone, name a city or a country: /timezone Kyiv.",
                 **self._now(self.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
@@ -148,14 +147,14 @@ class SettingsCommands:
     async def _set_zone(self, call: CommandCall, zone: str) -> str:
         await self.preferences.change(call.session.address.owner, zone=zone)
         return _(
-            "Hours are those of {zone} here from now on: it is {hour}. Reminders that are set already keep their zone.",
+            "Times here are now in {zone}: it is {hour}. Reminders already set keep their zone.",
             **self._now(ZoneInfo(zone)),
         )
 
     def _now(self, zone: ZoneInfo) -> dict[str, str]:
         return {"zone": f"**{zone.key}**", "hour": day_and_hour(self.clock(), zone)}
 
-    @command("notices", N_("What I tell unasked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
+    @command("notices", N_("What I say without being asked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
     async def notices(self, call: CommandCall) -> CommandResult:
         notices = call.argument.lower()
         if notices and notices not in set(Notices):
@@ -168,7 +167,7 @@ class SettingsCommands:
 
     @command(
         "model",
-        N_("See which models there are, and choose who talks here"),
+        N_("Show the models, and choose one for this chat"),
         "[NAME|default]",
         repeatable=True,
         access=Access.MANAGERS,
@@ -180,7 +179,7 @@ class SettingsCommands:
         present = await self.models.of(chat)
         # where an endpoint says how much its models read
         await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
-        lines = [_("In this chat I talk with **{model}**.", model=present.name), ""]
+        lines = [_("This chat uses **{model}**.", model=present.name), ""]
         lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
         lines += ["", self._other_models()]
         others = (model for model in self.models.models.values() if model is not present)
@@ -231,19 +230,17 @@ class AccessCommands:
 
     access: AccessList
 
-    @command("letin", N_("Let somebody write to me"), "ID", repeatable=True, access=Access.OWNER)
+    @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
     async def let_in(self, call: CommandCall) -> str:
         user = _user_in(call)
         await self.access.let_in(user)
-        return _("{user} may write to me now, and gets a memory of their own: tell them to write again.", user=user)
+        return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
 
-    @command("keepout", N_("Don't let somebody in, and don't ask again"), "ID", repeatable=True, access=Access.OWNER)
+    @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
         user = _user_in(call)
         await self.access.refuse(user)
-        return _(
-            "{user} stays outside, and I don't ask about them again. /letin_{user} lets them in after all.", user=user
-        )
+        return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
 
 
 def _user_in(call: CommandCall) -> int:
@@ -268,8 +265,8 @@ def language_called(name: str) -> str | None:
 
 def _present_language() -> str:
     return _(
-        "I speak {language} here. /language with a name changes that, such as /language Deutsch: I know {languages}. "
-        "With /language auto it is what your app is set to.",
+        "This chat is in {language}. To change it, name one of {languages}, such as /language "
+        "Deutsch, or send /language auto for that of your app.",
         language=f"**{LANGUAGES[spoken()]}**",
         languages=_all_languages(),
     )
@@ -287,7 +284,9 @@ def _choice(label: str, text: str, *, chosen: bool) -> Button:
 def _not_one(name: str, count: int) -> str:
     if count:
         return _("There are many zones of that name: name a city, such as /timezone Kyiv.")
-    return _("I know no zone called {name}: name a large city in it, such as /timezone Kyiv, or a country.", name=name)
+    return _(
+        "I know no place called {name}: try a larger city nearby, such as /timezone Kyiv, or a country.", name=name
+    )
 
 
 def zones_called(name: str) -> list[str]:

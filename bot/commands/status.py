@@ -77,7 +77,7 @@ class Status:
         ]
         rows += [(_("summarised"), number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
-        private = Group(_("Private"), notes=(_("Nothing of this talk is kept, and /new ends and deletes it."),))
+        private = Group(_("Private"), notes=(_("Nothing of this talk is kept; /new ends and deletes it."),))
         progress, next_summary = self.compaction.progress(transcript, model.name, window), _("Until the next summary")
         if progress is None:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
@@ -124,7 +124,7 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
     models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)
     if spent.priced:
         text = ngettext(
-            "The cost is without {models}, whose price I don't know.",
+            "Not counting {models}, whose price I don't know.",
             "The cost is without {models}, whose prices I don't know.",
             many,
             models=models,
@@ -194,7 +194,7 @@ class MemoryReport:
             (_("workflows"), number(layers[Layer.PROCEDURES])),
             (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
         )
-        return Group(_("Activated for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
+        return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
 
 @dataclass(frozen=True, slots=True)

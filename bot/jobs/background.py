@@ -29,10 +29,7 @@ log = structlog.get_logger(__name__)
 
 ANSWER_SECONDS = 3.0
 """How long /new waits for a consolidation before it answers and leaves it to go on by itself."""
-_GIVEN_UP = N_(
-    "I could not learn from an earlier conversation: twice I was killed while I tried. What was said stands in the "
-    "history."
-)
+_GIVEN_UP = N_("I couldn't learn from an earlier conversation: I crashed on it twice. It can still be searched.")
 
 REVIEW_PAUSE, LONGEST_REVIEW_PAUSE = 5 * 60.0, 24 * 60 * 60.0
 """Seconds without work after which facts that wait for a second look are looked at; twice as many each time that

@@ -40,7 +40,7 @@ DATES = "dates that come near"
 DATES_EVERY = timedelta(hours=23)
 """A little less than a day, so that it does not wander through the day."""
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
+_GIVEN_UP = N_("I couldn't tidy the memory: I crashed on it twice. I'll try again in a week.")
 
 
 def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:

@@ -53,7 +53,7 @@ PATIENCE = 5.0
 
 MOST_ASKED = 3
 """How many of those in TELEGRAM_ALLOWED_IDS are asked about a stranger, where nobody has claimed the bot."""
-_WELCOME = N_("Welcome: this bot is yours now, and nobody else can use that code. Write to me!")
+_WELCOME = N_("Welcome! This bot is yours now, and nobody else can use that code. Write to me!")
 _WRONG_CODE = N_(
     "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
@@ -218,7 +218,7 @@ class AccessControl:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
-                text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
+                text = _("{name} (id {user}) would like to use this bot.", name=letter.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
 
     async def _owners(self) -> list[int]:

@@ -32,12 +32,12 @@ log = structlog.get_logger(__name__)
 
 MOST_SHOWN = 1_000
 """Messages of which it is known what buttons they show since one of them was pressed."""
-_GONE = N_("That button is too old: send the command instead, /help shows them all.")
-_TOO_LATE = N_("The time for that button is over: ask again.")
-_BEFORE = N_("That was pressed already.")
+_GONE = N_("This button has expired: send the command instead, /help lists them.")
+_TOO_LATE = N_("This button has expired: ask again.")
+_BEFORE = N_("That is done already.")
 _NOT_YOURS = N_("In a group such a button is for its administrators, or for whoever asked.")
 _NOT_LET_IN = N_("This bot is private.")
-_UNREAD = N_("I could not read that press: send the command instead, /help shows them all.")
+_UNREAD = N_("That button didn't work: send the command instead, /help lists them.")
 
 
 class CallbackHandler:

@@ -43,7 +43,7 @@ TYPING_DELAY = 0.7
 
 GOODBYE_PATIENCE = 3.0
 """Seconds that a stop waits until those whose answers it broke off have been told."""
-_BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answer it when I am back.")
+_BROKEN_OFF = N_("I have to restart. Your message is safe: I'll answer it when I'm back.")
 
 
 class TelegramChannel:

@@ -50,7 +50,7 @@ _NOBODY = N_(
     'administrator of a group can do so with "Remain anonymous" switched off.'
 )
 _LOST = N_("I was restarted while I worked on this, and of a private talk nothing is kept: send it again.")
-_TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it as it is now.")
+_TOO_LATE = N_("I had read that message before you edited it: send it again to have the new version answered.")
 
 
 @dataclass(slots=True)

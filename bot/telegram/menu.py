@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 DESCRIPTION = N_(
-    "I remember what we talk about. What I keep you can see with /memory, correct, take back with /undo, "
-    "and have forgotten with /forget. I belong to one person, and let in whom they let in."
+    "I remember what we talk about. /memory shows what I keep; you can correct it, undo it "
+    "with /undo and have it forgotten with /forget. I belong to one person, who decides who "
+    "else may use me."
 )
 """What an empty chat with the bot shows."""
 SHORT_DESCRIPTION = N_("A private assistant that remembers, and whose memory you can see and correct.")

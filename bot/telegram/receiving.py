@@ -47,8 +47,8 @@ _MOST_HELD = 200
 # All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
 _OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 _UNREADABLE = N_(
-    "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
-    "I keep it as it came; say it in plain words."
+    "I couldn't read your last message: Telegram sent a kind that I don't know yet (update "
+    "{number}). Please say it in plain words."
 )
 
 

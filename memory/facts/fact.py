@@ -46,8 +46,8 @@ class Doubt(StrEnum):
 
     NOT_CHECKED = N_("I have not checked it yet")
     NO_SOURCE = N_("you did not say so in these words")
-    NOT_AFFIRMED = N_("I said so, and you did not confirm it")
-    FOREIGN_WORDS = N_("it has words that only others wrote")
+    NOT_AFFIRMED = N_("I said it, and you didn't confirm it")
+    FOREIGN_WORDS = N_("part of it was written by somebody else")
     UNCLEAR = N_("it may not follow from what you said")
     CONTRADICTED = N_("it seems to contradict what you said")
 

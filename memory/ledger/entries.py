@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.store.entry import Author, Entry, NewEntry, Operation
-from memory.store.entry_rows import ENTRY_ROWS, entry_of, find, holder, known_owner
+from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, find, holder, known_owner
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -126,13 +126,21 @@ class EntryStore:
             )
         return next(iter(results.values()))
 
+    async def newest(self, owner: str, limit: int) -> list[Entry]:
+        """What was remembered last of an owner and holds, but for archived conversations."""
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE o.name = ? AND {LIVE} AND e.kind <> ? ORDER BY e.id DESC LIMIT ?",
+            (owner, Kind.ARCHIVE, limit),
+        )
+        return [entry_of(row) for row in rows]
+
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0
     ) -> list[Entry]:
-        """Entries, newest first; of one owner or all, of one kind or all."""
+        """Entries, what holds before what is history, newest first; of one owner or all, of one kind or all."""
         rows = await self._database.rows(
             f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND (? IS NULL OR o.name = ?) AND (? IS NULL OR e.kind = ?)"
-            " ORDER BY e.id DESC LIMIT ? OFFSET ?",
+            " ORDER BY e.superseded_by IS NOT NULL OR e.archived_at IS NOT NULL, e.id DESC LIMIT ? OFFSET ?",
             (owner, owner, kind, kind, limit, offset),
         )
         return [entry_of(row) for row in rows]

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class Effect(StrEnum):
     """What an undo does to one thing, in the words for the person, to be translated where they are shown."""
 
-    TAKEN_BACK = N_("Taken back")
-    BROUGHT_BACK = N_("Brought back")
-    BACK_TO = N_("Back to")
-    BACK_TO_NAME = N_("Back to the name")
+    TAKEN_BACK = N_("Undone")
+    BROUGHT_BACK = N_("Restored")
+    BACK_TO = N_("Changed back to")
+    BACK_TO_NAME = N_("Renamed back to")
     WITHOUT_NAME = N_("No longer also called")
-    AS_IT_WAS = N_("As it was before")
+    AS_IT_WAS = N_("Restored as it was")
 
 
 @dataclass(frozen=True, slots=True)

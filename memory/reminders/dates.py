@@ -90,7 +90,7 @@ class _Near:
     def why(self) -> str:
         """Why a reminder is offered, in the language that is spoken."""
         if self.ends is None:
-            return _("A day that you told me of comes near.")
+            return _("A date you told me about is coming up.")
         return _("This ends on {day}.", day=day_of(self.ends))
 
 

@@ -40,13 +40,13 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(?P<number>\d{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
 
 _NOT_NOW = {
-    ReminderState.OFFERED: N_("Reminder {id} is only offered yet: /reminders lists those that are not over."),
-    ReminderState.WAITING: N_("Reminder {id} is still to come: /reminders lists those that are not over."),
-    ReminderState.TELLING: N_("Reminder {id} is on its way to you: /reminders lists those that are not over."),
-    ReminderState.TOLD: N_("Reminder {id} was told already: /reminders lists those that are not over."),
-    ReminderState.FAILED: N_("Reminder {id} could not be delivered: /reminders lists those that are not over."),
-    ReminderState.DONE: N_("Reminder {id} is done: /reminders lists those that are not over."),
-    ReminderState.CANCELLED: N_("Reminder {id} is cancelled: /reminders lists those that are not over."),
+    ReminderState.OFFERED: N_("Reminder {id} isn't set yet: /reminders lists the open ones."),
+    ReminderState.WAITING: N_("Reminder {id} is still to come: /reminders lists the open ones."),
+    ReminderState.TELLING: N_("Reminder {id} is on its way to you: /reminders lists the open ones."),
+    ReminderState.TOLD: N_("Reminder {id} was delivered already: /reminders lists the open ones."),
+    ReminderState.FAILED: N_("Reminder {id} could not be delivered: /reminders lists the open ones."),
+    ReminderState.DONE: N_("Reminder {id} is done: /reminders lists the open ones."),
+    ReminderState.CANCELLED: N_("Reminder {id} is cancelled: /reminders lists the open ones."),
 }
 """Why nothing can be done to a reminder that is in another state than it must be."""
 _OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, ReminderState.FAILED)
@@ -228,8 +228,8 @@ def snooze_length(text: str) -> timedelta:
 
 
 def _on_whose_clock(zone: ZoneInfo) -> Notice:
-    text = _("Hours here are those of {zone}: if yours are others, /timezone changes that.", zone=zone.key)
-    return Notice(text, ((Button(_("Another time zone"), "/timezone"),),))
+    text = _("Times here are in {zone}. If that isn't yours, /timezone changes it.", zone=zone.key)
+    return Notice(text, ((Button(_("Change time zone"), "/timezone"),),))
 
 
 async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
@@ -288,7 +288,7 @@ async def _one(connection: aiosqlite.Connection, owner: str, number: int) -> Rem
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
         return reminder_of(row)
-    raise MemoryRefused(_("There is no reminder {id}: /reminders lists those there are.", id=number))
+    raise MemoryRefused(_("There is no reminder {id}: /reminders lists them all.", id=number))
 
 
 async def _in_state(

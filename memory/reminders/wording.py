@@ -59,12 +59,14 @@ def line(reminder: Reminder) -> str:
 def buttons(reminder: Reminder) -> Keyboard:
     """What can be pressed under a reminder that is told; one of it is enough."""
     number = reminder.id
-    row = (
-        Button(_("Done"), f"/done_{number}"),
-        Button(_("In an hour"), f"/snooze_{number}"),
-        Button(_("Tomorrow"), f"/snooze {number} 1d"),
-    )
-    return ((*row, Button(_("No more"), f"/cancel_{number}")) if reminder.is_recurring else row,)
+    choices = [
+        (_("Done"), f"/done_{number}"),
+        (_("In an hour"), f"/snooze_{number}"),
+        (_("Tomorrow"), f"/snooze {number} 1d"),
+    ]
+    choices += [(_("No more"), f"/cancel_{number}")] if reminder.is_recurring else []
+    # what becomes of it is said in its place, so that no message is left that offers it again
+    return (tuple(Button(label, command, in_place=True) for label, command in choices),)
 
 
 def message(due: Due, now: datetime) -> str:

@@ -127,8 +127,10 @@ async def find(read: Read, owner_id: int | None, name: str) -> Entry:
     near = await _nearest_names(read, owner_id, name)
     called = name.strip()[:LONGEST_NAME]
     if near:
-        raise MemoryRefused(_("Nothing is called {name!r}: did you mean {near}?", name=called, near=", ".join(near)))
-    raise MemoryRefused(_("Nothing is called {name!r}: see /memory for what there is.", name=called))
+        raise MemoryRefused(
+            _("I remember nothing called {name!r}: did you mean {near}?", name=called, near=", ".join(near))
+        )
+    raise MemoryRefused(_("I remember nothing called {name!r}: /memory shows what there is.", name=called))
 
 
 async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:
@@ -230,7 +232,7 @@ def usable_name(name: str) -> str:
     """`name` as it is stored. Raises MemoryRefused for one that can't be a name."""
     usable = plain_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
-        raise MemoryRefused(_("A name can't be empty: give it at least one character that is seen."))
+        raise MemoryRefused(_("A name can't be empty."))
     if _NUMBER.fullmatch(name_key(usable)):
         raise MemoryRefused(
             _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -15,7 +16,7 @@ from memory.text.tokens import TokenCounter
 from pipeline.models.answer_stream import AnswerStream, with_written_calls
 from pipeline.models.client import client_of, idle_timeout, load_sdk
 from pipeline.models.endpoint import EndpointCapabilities
-from pipeline.models.errors import explained, loggable
+from pipeline.models.errors import NotAModel, explained, loggable
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
 from pipeline.models.request_body import Part
 from pipeline.models.sending import ChatRequest
@@ -78,6 +79,7 @@ class OpenAIModel:
         self._sees = sees
         self._client: openai.AsyncOpenAI | None = None
         self._endpoint: Endpoint | None = None
+        self._under_v1 = False
 
     @property
     def window(self) -> ModelWindow:
@@ -87,7 +89,7 @@ class OpenAIModel:
     async def get_to_know(self) -> None:
         """Ask the endpoint how much the model reads, where that is not known or long ago; two seconds at the most."""
         if self._known.asks:
-            await self._known.ask(await self._connect())
+            await self._known.ask(await self._where())
 
     async def looks_reliably(self) -> bool:
         """Whether its second look has not failed the self-test; True where nobody has tested it."""
@@ -102,7 +104,7 @@ class OpenAIModel:
 
     async def _recall(self) -> None:
         with contextlib.suppress(ModelError):  # who can't be reached answers nothing anyhow
-            await self._known.recall(await self._connect())
+            await self._known.recall(await self._where())
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection.
@@ -135,6 +137,9 @@ class OpenAIModel:
         # ValueError: what came is not JSON, or not UTF-8
         except (openai.OpenAIError, ValueError, TimeoutError) as error:
             if not answer.begun:
+                if self._is_above_v1(error):
+                    self._under_v1 = True
+                    return await self.complete(request, on_text)
                 # from None: a log with the provider's words could hold what was said to it
                 raise await self._explained(error, min(silence, request.seconds or silence)) from None
             log.warning("stream_broke", model=self.name, **loggable(error))
@@ -148,7 +153,7 @@ class OpenAIModel:
             self._client = None
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        endpoint = await _while_loading(self._connect(), on_wait)
+        endpoint = await _while_loading(self._where(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
             await load_sdk()
@@ -157,6 +162,20 @@ class OpenAIModel:
             self._endpoint = endpoint
             await self._known.recall(endpoint)
         return self._client
+
+    async def _where(self) -> Endpoint:
+        """The endpoint; where nothing was at the address as it was given, what is below /v1 of it."""
+        endpoint = await self._connect()
+        return replace(endpoint, base_url=f"{endpoint.address}/v1") if self._under_v1 else endpoint
+
+    def _is_above_v1(self, error: Exception) -> bool:
+        """Whether an address without a path has no API: most have it under /v1, which most people leave away."""
+        import openai
+
+        url = self._endpoint.base_url if self._endpoint is not None else None
+        if self._under_v1 or not url or urlsplit(url).path.strip("/"):
+            return False
+        return isinstance(error, openai.NotFoundError | NotAModel)
 
     def _with_defaults(self, request: ModelRequest) -> ModelRequest:
         defaults = self._defaults

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from memory.clock import Clock
-    from memory.log.sessions import Session
     from memory.search.recall import Recall
+    from memory.search.search import Hit
     from pipeline.models.model import ChatModel, ModelAnswer
     from pipeline.prompt.budget import Budget
     from pipeline.tools.plain_reminders import PlainReminders
@@ -96,7 +96,7 @@ class ToolLoop:
             if self._recall_only is None or not error.elsewhere or turn.produced:
                 raise
             question = "\n".join(message.content for message in turn.user_messages)
-            raise ModelError(await self._recall_only.about(turn.session, question, str(error))) from error
+            raise Recalled(await self._recall_only.about(turn, question, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
@@ -266,6 +266,23 @@ async def _shown(showing: Awaitable[None]) -> None:
         log.exception("show_failed")
 
 
+def _says_nothing_new(hit: Hit, turn: Turn) -> bool:
+    return hit.id in turn.written_entries if hit.turn_id is None else is_question(hit.content)
+
+
+class Recalled(ModelError):
+    """Why no model answered, with what memory holds about the question, of which the log is to have nothing."""
+
+    def __init__(self, text: str, cause: ModelError) -> None:
+        super().__init__(text)
+        self._cause = cause
+
+    @property
+    def loggable(self) -> str:
+        """Why no model answered, and nothing of memory."""
+        return self._cause.loggable
+
+
 class NoModelFallback:
     """What is said when no model answers: why, and what memory holds about the question.
 
@@ -275,10 +292,13 @@ class NoModelFallback:
     def __init__(self, recall: Recall) -> None:
         self._recall = recall
 
-    async def about(self, session: Session, question: str, reason: str) -> str:
-        """Why no model answers, and the lines of memory that fit `question` best; that it was asked before is none."""
-        hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES * 2)
-        results = [result for result in hits if result.hit.turn_id is None or not is_question(result.hit.content)]
+    async def about(self, turn: Turn, question: str, reason: str) -> str:
+        """Why no model answers, and the lines of memory that fit `question` best.
+
+        That it was asked before is none of them, nor what was noted of this very message.
+        """
+        hits = await self._recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)
+        results = [result for result in hits if not _says_nothing_new(result.hit, turn)]
         if not results:
             return reason
         head = _("No model answers, so I can only recall, not think. {why}", why=reason)

@@ -27,10 +27,10 @@ Days = Annotated[
 ]
 
 _WHY = {
-    Provenance.FILE: N_("You did not write all of what I have just read (a file), so I ask first."),
-    Provenance.WEB: N_("You did not write all of what I have just read (text from the web), so I ask first."),
-    Provenance.FORWARDED: N_("You did not write all of what I have just read (a forwarded text), so I ask first."),
-    Provenance.FOREIGN: N_("You did not write all of what I have just read (others' words), so I ask first."),
+    Provenance.FILE: N_("What I just read (a file) isn't all yours, so I ask first."),
+    Provenance.WEB: N_("What I just read (text from the web) isn't all yours, so I ask first."),
+    Provenance.FORWARDED: N_("What I just read (a forwarded text) isn't all yours, so I ask first."),
+    Provenance.FOREIGN: N_("What I just read (others' words) isn't all yours, so I ask first."),
 }
 """Why a reminder is only offered, by what the model had read."""
 

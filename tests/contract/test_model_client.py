@@ -537,10 +537,10 @@ async def test_work_in_the_background_counts_against_the_limit_of_the_day(start:
         person = Person(app)
         await person.says("Hello")
         await person.says("How are you?")
-        assert "summarised" in await person.says("/compact 1")
+        assert "Summarised" in await person.says("/compact 1")
         assert "limit of 500 tokens is used up" in await person.says("And again")
         await person.says("/retry")
-        assert "extracted (no model made a summary)" in await person.says("/compact 1")
+        assert "in extracts, since no model made a summary" in await person.says("/compact 1")
     assert len(model.requests) == 3
 
 
@@ -550,3 +550,18 @@ async def test_a_stop_closes_the_request(person: Person, model: ModelServer) -> 
     await person.sees("I think")
     await person.says("/stop")
     await model.wait_for(lambda: model.disconnects == 1)
+
+
+async def test_an_address_without_v1_is_tried_below_it(model: ModelServer) -> None:
+    async with client_of(model.url.removesuffix("/v1")) as client:
+        for _ in range(2):
+            assert (await client.complete(request())).text == "You said: Hello"
+    assert len(model.requests) == 2
+
+
+async def test_a_model_that_is_not_there_is_not_sought_below_v1_again_and_again(model: ModelServer) -> None:
+    async with client_of(model.url) as client:
+        model.script(Fails(404), Fails(404))
+        with pytest.raises(ModelError, match="is not known at"):
+            await client.complete(request())
+    assert len(model.requests) == 1

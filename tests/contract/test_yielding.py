@@ -137,8 +137,8 @@ async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told
         person = Person(app)
         await person.says("I live in Kyiv.")
         said = await person.says("/new")
-        assert said.startswith("A new conversation begins.")
-        assert said.endswith("I am still sorting what was said; what I learn from it I tell with a later answer.")
+        assert said.startswith("New conversation.")
+        assert said.endswith("I'm still going through what was said; I'll say what I learned under a later answer.")
         late.release.set()
         await told(app)
         assert "_Learned: The user lives in Kyiv. (/undo takes it back)_" in await person.says("And now?")
@@ -165,4 +165,4 @@ async def test_a_stopped_new_ends_no_conversation_and_what_it_sorted_is_sorted_l
         await person.says("And where do I live?")
         assert "I live in Kyiv." in [message["content"] for message in model.requests[-1].messages]
         await app.jobs.consolidation.run_pending()
-        assert "home city" in await person.says("/memory fact")
+        assert "The user lives in Kyiv." in await person.says("/memory fact")

@@ -155,7 +155,7 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
         "_Noted: my dog is Rex.; I'm allergic to shellfish.; You must never share my address (/undo takes it all back)_"
     )
     assert len(await memories(app)) == 4
-    assert "Taken back: " in await person.says("/undo")
+    assert "Undone: " in await person.says("/undo")
     assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
     assert "Rex" not in long_term.read_text()
 
@@ -244,7 +244,7 @@ async def test_what_was_asked_to_be_remembered_is_seen_changed_and_forgotten_lik
     app: App, person: Person, long_term: Path
 ) -> None:
     await person.says("Remember that the bins go out on Tuesday")
-    assert "- note: 1" in await person.says("/memory")
+    assert "note: 1" in await person.says("/memory")
     assert "the bins go out on Tuesday" in await person.says("/memory search bins")
     assert "the bins go out on Tuesday" in await person.says("/recall bins")
     asked = "Which of these shall I forget?\n- the bins go out on Tuesday (/forget_1)"
@@ -270,7 +270,7 @@ async def test_a_line_that_a_person_wrote_is_seen_and_forgotten_by_one_tap(
 ) -> None:
     long_term.parent.mkdir(parents=True)
     long_term.write_text("# Home\n\n- The alarm code is with Ann.\n- The bins go out on Tuesday.\n")
-    assert "- MEMORY.md: 2" in await person.says("/memory")
+    assert "MEMORY.md: 2" in await person.says("/memory")
     shown = await person.says("/memory MEMORY.md")
     assert "- The alarm code is with Ann." in shown
     assert "# Home" not in shown
@@ -362,7 +362,7 @@ async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
     row = await app.database.row("SELECT * FROM entries")
     assert row is not None
     assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
-    assert "Taken back: " in await person.says("/undo")
+    assert "Undone: " in await person.says("/undo")
     assert await memories(app) == []
 
 
@@ -445,7 +445,7 @@ async def test_a_rule_stands_in_every_later_request_until_it_is_undone(start: Op
         person = Person(app)
         await person.says("Tell me about lighthouses")
         assert [rules(request) for request in model.requests] == [[rule]] * 4
-        assert "Taken back: " in await person.says("/undo")
+        assert "Undone: " in await person.says("/undo")
         await person.says("Tell me about zebras")
     assert rules(model.requests[-1]) == []
 
@@ -495,7 +495,7 @@ async def test_a_correction_replaces_the_outdated_line_of_memory_md_and_one_undo
     assert long_term.read_text() == f"# Family\n- {kept}\n- My brother is Ivan\n"
     assert await memories(app) == [(kept, "fact", "high")]
     assert "Olha" not in model.requests[-1].system()
-    assert "Brought back: My sister's name is Olha" in await person.says("/undo")
+    assert "Restored: My sister's name is Olha" in await person.says("/undo")
     assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
     assert long_term.read_text() == "# Family\n- My sister's name is Olha\n- My brother is Ivan\n"
     assert await person.says("/undo") == "There is nothing to undo."

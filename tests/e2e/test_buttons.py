@@ -43,7 +43,7 @@ async def test_a_button_under_a_quiet_line_takes_back_what_it_tells(serve: Serve
         await noted(telegram)
         assert labels(telegram) == ["Undo", "Edit"]
         press(telegram, "Undo")
-        await said(telegram, "Taken back: I prefer tea in the morning")
+        await said(telegram, "Undone: I prefer tea in the morning")
         await telegram.wait_for(lambda: labels(telegram) == [])
         assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 0
         await telegram.wait_for(lambda: toasts(telegram) == [None])
@@ -55,7 +55,7 @@ async def test_a_button_takes_back_its_own_change_and_not_the_newest(serve: Serv
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await said(telegram, "Remembered")
         press(telegram, "Undo", which=0)
-        await said(telegram, "Taken back: I prefer tea in the morning")
+        await said(telegram, "Undone: I prefer tea in the morning")
         left = await app.database.rows("SELECT content FROM entries")
     assert [row["content"] for row in left] == ["The spare key is at Ann's."]
 
@@ -68,7 +68,7 @@ async def test_what_was_changed_since_is_not_taken_back_by_half(serve: Serve, te
         first = telegram.sent(ANN)[0]
         assert first.reply_markup is not None
         telegram.user_presses(first.reply_markup["inline_keyboard"][0][0]["callback_data"], first.message_id, ANN, ANN)
-        await said(telegram, "That was changed again since: /undo takes back the newest change first.")
+        await said(telegram, "That was changed again since: /undo starts with the newest change.")
         assert await app.database.value("SELECT count(*) FROM entries") == 2
 
 
@@ -80,12 +80,12 @@ async def test_a_press_twice_does_the_thing_once(serve: Serve, telegram: BotApiS
         for _ in range(3):
             press(telegram, "Undo")
         await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
-        await said(telegram, "Taken back")
+        await said(telegram, "Undone")
         telegram.user_says("/memory", chat_id=ANN)
         await said(telegram, "note: 1")
         assert await app.database.value("SELECT count(*) FROM entries") == 1
-    assert sorted(toasts(telegram), key=str) == [None, "That was pressed already.", "That was pressed already."]
-    assert sum("Taken back" in text for text in texts(telegram)) == 1
+    assert sorted(toasts(telegram), key=str) == [None, "That is done already.", "That is done already."]
+    assert sum("Undone" in text for text in texts(telegram)) == 1
     assert len(telegram.calls_to("editMessageReplyMarkup")) == 1
 
 
@@ -94,7 +94,7 @@ async def test_a_button_works_after_a_restart(serve: Serve, telegram: BotApiServ
         await noted(telegram)
     async with serve():
         press(telegram, "Undo")
-        await said(telegram, "Taken back")
+        await said(telegram, "Undone")
 
 
 async def test_a_press_that_was_received_and_not_carried_out_is_carried_out_after_a_restart(
@@ -110,7 +110,7 @@ async def test_a_press_that_was_received_and_not_carried_out_is_carried_out_afte
         await telegram.wait_for(lambda: toasts(telegram) == [None])
         assert await app.database.value("SELECT count(*) FROM entries") == 1
     async with serve() as app:
-        await said(telegram, "Taken back")
+        await said(telegram, "Undone")
         assert await app.database.value("SELECT count(*) FROM entries") == 0
 
 
@@ -134,7 +134,7 @@ async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
         assert len(texts(telegram, GROUP)) == len(model.requests) == 1
         assert await app.database.value("SELECT count(*) FROM entries") == 1
         press(telegram, "Undo", GROUP, owner)
-        await said(telegram, "Taken back", GROUP)
+        await said(telegram, "Undone", GROUP)
         assert await app.database.value("SELECT count(*) FROM entries") == 0
         press(telegram, "Try again", GROUP, asker)
         await said(telegram, "You said", GROUP)
@@ -165,7 +165,7 @@ async def test_28_a_button_of_another_chat_and_one_that_never_was_do_nothing(
         for data in (of_ann, "/forget all confirm", "0"):
             telegram.user_presses(data, telegram.sent(GUEST)[0].message_id, GUEST, GUEST)
         await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
-        assert set(toasts(telegram)) == {"That button is too old: send the command instead, /help shows them all."}
+        assert set(toasts(telegram)) == {"This button has expired: send the command instead, /help lists them."}
         assert await app.database.value("SELECT count(*) FROM entries") == 1
     assert labels(telegram) == ["Undo", "Edit"]
 
@@ -192,7 +192,7 @@ async def test_in_a_private_chat_nobody_else_s_press_counts(serve: Serve, telegr
         assert await app.database.value("SELECT count(*) FROM entries") == 1
         assert labels(telegram) == ["Undo", "Edit"]
         press(telegram, "Undo", ANN, ANN)
-        await said(telegram, "Taken back")
+        await said(telegram, "Undone")
 
 
 async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotApiServer) -> None:
@@ -206,7 +206,7 @@ async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotAp
         )
         await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo", "Edit"])
         press(telegram, "Undo", GROUP, ANN)
-        await said(telegram, "Taken back", GROUP)
+        await said(telegram, "Undone", GROUP)
     assert [message.thread_id for message in telegram.sent(GROUP)] == [7, 7]
 
 
@@ -270,7 +270,7 @@ async def test_the_button_that_deletes_everything_can_be_pressed_for_ten_minutes
         await telegram.wait_for(lambda: unsettled(telegram))
         clock.forward(minutes=11)
         press(telegram, "Delete everything")
-        await telegram.wait_for(lambda: toasts(telegram) == ["The time for that button is over: ask again."])
+        await telegram.wait_for(lambda: toasts(telegram) == ["This button has expired: ask again."])
         await telegram.wait_for(lambda: unsettled(telegram) == ["Keep it"])
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
@@ -321,7 +321,7 @@ async def test_a_press_that_telegram_no_longer_waits_for_is_carried_out(serve: S
         for method in ("answerCallbackQuery", "editMessageReplyMarkup"):
             telegram.fault(method, error_code=400, description="Bad Request: query is too old")
         press(telegram, "Undo")
-        await said(telegram, "Taken back")
+        await said(telegram, "Undone")
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -345,10 +345,10 @@ async def test_a_stranger_reaches_the_owner_who_lets_them_in(
     telegram.register_chat(ANN)
     async with serve() as app:
         telegram.user_says("my strange secret words", chat_id=STRANGER, first_name="Bob")
-        await said(telegram, f"Bob (id {STRANGER}) wants in.")
+        await said(telegram, f"Bob (id {STRANGER}) would like to use this bot.")
         assert labels(telegram) == ["Let in", "No"]
         press(telegram, "Let in")
-        await said(telegram, f"{STRANGER} may write to me now")
+        await said(telegram, f"{STRANGER} can use me now")
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await said(telegram, "You said: hello", STRANGER)
         # who was let in lets nobody in, and looks after no group
@@ -367,13 +367,13 @@ async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: labels(telegram))
         press(telegram, "No")
-        await said(telegram, f"{STRANGER} stays outside")
+        await said(telegram, f"{STRANGER} is turned away")
     async with serve():
         telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: len(telegram.sent(STRANGER)) == 2)
         telegram.user_says("/help", chat_id=ANN)
         await said(telegram, "/export")
-    assert sum("wants in" in text for text in texts(telegram)) == 1
+    assert sum("would like to use this bot" in text for text in texts(telegram)) == 1
 
 
 async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_each(
@@ -389,7 +389,7 @@ async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_
         before = len(telegram.sent(ANN))
         telegram.user_says("/help", chat_id=ANN)
         await telegram.wait_for(lambda: any("/export" in text for text in texts(telegram)[before:]))
-        return [text for text in texts(telegram) if "wants in" in text]
+        return [text for text in texts(telegram) if "would like to use this bot" in text]
 
     telegram.register_chat(ANN)
     async with serve():
@@ -407,7 +407,7 @@ async def test_whoever_claimed_the_bot_is_asked_and_not_who_was_let_in(serve: Se
         telegram.register_chat(ANN)
         telegram.register_chat(GUEST)
         telegram.user_says("hello", chat_id=STRANGER, first_name="_Bob_ <b>/start")
-        await said(telegram, f"Bob b start (id {STRANGER}) wants in.")
+        await said(telegram, f"Bob b start (id {STRANGER}) would like to use this bot.")
     assert texts(telegram, GUEST) == []
 
 
@@ -426,16 +426,15 @@ async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_i
         fact = NewEntry("Ann lives in Lviv", name="home", kind=Kind.FACT, quote="I live in Lviv")
         await entries.add(f"telegram:{ANN}", fact)
         telegram.user_says("/memory", chat_id=ANN)
-        await shows(telegram, "fact (1)", "note (12)")
+        newest = ["Ann lives in Lviv", *(f"Number {number}" for number in range(11, 2, -1))]
+        await shows(telegram, *newest, "fact (1)", "note (12)")
         press(telegram, "note (12)")
-        await shows(telegram, *(f"n{number:02}" for number in range(11, 1, -1)), "Older", "All kinds")
+        await shows(telegram, *(f"Number {number}" for number in range(11, 1, -1)), "Older", "All kinds")
         press(telegram, "Older")
-        await shows(telegram, "n01", "n00", "Newer", "All kinds")
+        await shows(telegram, "Number 1", "Number 0", "Newer", "All kinds")
         press(telegram, "All kinds")
-        await shows(telegram, "fact (1)", "note (12)")
-        press(telegram, "fact (1)")
-        await shows(telegram, "home", "All kinds")
-        press(telegram, "home")
+        await shows(telegram, *newest, "fact (1)", "note (12)")
+        press(telegram, "Ann lives in Lviv")
         await shows(telegram, "Edit", "Forget", "All of fact", "All kinds")
         assert len(texts(telegram)) == 1
         assert 'Said: "I live in Lviv"' in texts(telegram)[0]
@@ -443,7 +442,7 @@ async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_i
         await shows(telegram, "Undo")
         assert texts(telegram) == ["Forgotten: Ann lives in Lviv (/undo brings it back)."]
         press(telegram, "Undo")
-        await said(telegram, "Brought back: Ann lives in Lviv")
+        await said(telegram, "Restored: Ann lives in Lviv")
         assert await entries.holder(f"telegram:{ANN}", "home") is not None
 
 
@@ -470,16 +469,16 @@ async def test_what_remember_keeps_is_taken_back_by_button(
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await shows(telegram, "Undo", "Edit")
         press(telegram, "Undo")
-        await said(telegram, "Taken back: The spare key is at Ann's.")
+        await said(telegram, "Undone: The spare key is at Ann's.")
         assert await app.database.value("SELECT count(*) FROM entries") == 0
 
 
-async def test_a_name_with_letters_of_any_kind_fits_on_a_button(
+async def test_words_of_letters_of_any_kind_fit_on_a_button(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
         entries = Store.over(app.database, clock).entries
-        await entries.add(f"telegram:{ANN}", NewEntry("Words", name="ї" * 100))
+        await entries.add(f"telegram:{ANN}", NewEntry("ї" * 100))
         telegram.user_says("/memory note", chat_id=ANN)
         await shows(telegram, "ї" * 29 + "…", "All kinds")
 
@@ -508,10 +507,10 @@ async def test_a_press_that_can_not_be_read_is_answered_all_the_same(
         telegram.spoil(press(telegram, "Undo"), field, value)
         await telegram.wait_for(lambda: toasts(telegram))
         press(telegram, "Undo")
-        await said(telegram, "Taken back")
+        await said(telegram, "Undone")
         assert await app.database.value("SELECT count(*) FROM set_aside") == 0
     assert toasts(telegram)[0] in (
-        "I could not read that press: send the command instead, /help shows them all.",
+        "That button didn't work: send the command instead, /help lists them.",
         "This bot is private.",  # where it can't be read who presses, or where
     )
 

@@ -56,7 +56,7 @@ def test_any_text_can_be_parsed(text: str) -> None:
 async def test_help_lists_every_command(app: App, person: Person, model: ModelServer) -> None:
     said = await person.says("/help")
     assert said == help_text(app.runner.commands)
-    assert "- /compact [N] - Summarise the conversation but for the last N messages" in said.splitlines()
+    assert "- /compact [N] - Summarise all but the last N messages" in said.splitlines()
     lines = [line for line in said.splitlines() if line.startswith("- ")]
     listed = {f"/{name}" for name, one in app.runner.commands.items() if one.listed}
     assert {line.split()[1] for line in lines} == listed - {"/start", "/help"}
@@ -92,7 +92,7 @@ async def test_start_says_in_three_lines_what_is_different_and_promises_no_more_
 async def test_an_unknown_command_is_named_and_the_nearest_one_is_suggested(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists those that there are."
+    assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists them all."
     assert await person.says("/memry") == "There is no command /memry: did you mean /memory?"
     assert model.requests == []
     assert await app.sessions.message_count("console:local") == 0
@@ -102,11 +102,11 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
     await person.says("Remember that I like tea")
     await person.says("Hello")
     assert await person.says("/new") == (
-        "A new conversation begins. The 4 messages of the last one stay in my log, and I keep "
+        "New conversation. The last one (4 messages) can still be searched, and I keep "
         "a MEMORY.md of 13 bytes, 2 notes of today."
     )
     assert await person.says("/new") == (
-        "This is a new conversation already. I still have a MEMORY.md of 13 bytes, 2 notes of today."
+        "This is already a new conversation. I still have a MEMORY.md of 13 bytes, 2 notes of today."
     )
     await person.says("What do I like?")
     assert [m["role"] for m in model.requests[-1].messages] == ["system", "user"]
@@ -118,7 +118,7 @@ async def test_compact_keeps_as_many_messages_as_it_is_told(app: App, person: Pe
         await person.says(f"message {n}")
     model.script(Says("Five messages about nothing at all."))
     assert await person.says("/compact 4") == (
-        "6 messages left my view, summarised as archive-2026-02-07-five-messages-nothing; 4 stay."
+        "Summarised 6 messages as archive-2026-02-07-five-messages-nothing. Kept as they are: 4."
     )
     transcript = await app.sessions.transcript("console:local")
     assert transcript.summary == "Five messages about nothing at all."
@@ -130,8 +130,8 @@ async def test_compact_keeps_ten_messages_without_a_number(person: Person, model
         await person.says(f"message {n}")
     model.script(Says("A summary."))
     said = await person.says("/compact")
-    assert said.startswith("2 messages left my view, summarised as ")
-    assert said.endswith("; 10 stay.")
+    assert said.startswith("Summarised 2 messages as ")
+    assert said.endswith(". Kept as they are: 10.")
 
 
 async def test_compact_without_a_model_says_that_the_archive_is_an_extract(
@@ -140,7 +140,7 @@ async def test_compact_without_a_model_says_that_the_archive_is_an_extract(
     for n in range(3):
         await person.says(f"message {n}")
     model.script(Fails(404))
-    assert "4 messages left my view, extracted (no model made a summary) as archive-" in await person.says("/compact 1")
+    assert "4 messages as archive-" in await person.says("/compact 1")
     summary = (await app.sessions.transcript("console:local")).summary
     assert summary == "The user said:\n- message 0\n- message 1"
 
@@ -193,7 +193,7 @@ async def test_status_is_exact_and_the_same_after_a_restart(
     memory = {"MEMORY.md": "13 bytes", "memories": "1", "notes of today": "3"}
     memory |= {"notes of recent days": "1", "archives": "1"}
     assert shown["Memory"] == memory
-    assert shown["Activated for the last answer"] == {
+    assert shown["Used for the last answer"] == {
         "rules": "0",
         "memories": "0",
         "workflows": "0",
@@ -260,7 +260,7 @@ async def test_status_tells_what_the_day_has_cost_by_the_prices_of_the_catalogue
         assert figures(await person.says("/status"))["Today, in all chats"] == {
             "tokens": "831,600",
             "cost": "about $0.13",
-            "": "The cost is without `some-model`, whose price I don't know.",
+            "": "Not counting `some-model`, whose price I don't know.",
         }
         clock.forward(days=1)
         assert figures(await person.says("/status"))["Today, in all chats"] == {"tokens": "0"}
@@ -272,11 +272,11 @@ async def test_commands_right_after_a_restart_know_the_conversation(start: OpenA
             await Person(app).says(f"message {n}")
     async with start() as app:
         model.script(Says("A summary."))
-        assert "4 messages left my view" in await Person(app).says("/compact 1")
+        assert "Summarised 4 messages" in await Person(app).says("/compact 1")
     async with start() as app:
         assert await Person(app).says("/retry") == "You said: message 2"
     async with start() as app:
-        assert "The 6 messages of the last one stay in my log" in await Person(app).says("/new")
+        assert "The last one (6 messages) can still be searched" in await Person(app).says("/new")
 
 
 async def remembered(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
@@ -285,13 +285,13 @@ async def remembered(app: App, kind: Kind, content: str, name: str, **new: objec
 
 
 def activated(status: str) -> dict[str, str]:
-    return figures(status)["Activated for the last answer"]
+    return figures(status)["Used for the last answer"]
 
 
 async def test_status_and_why_show_what_activated_also_after_a_restart(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         person = Person(app)
-        assert await person.says("/memory why") == "No memory stood in the request for your last message."
+        assert await person.says("/memory why") == "No memory was used for your last message."
         await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
         await remembered(app, Kind.FACT, "Likes green tea", "tea")
         await remembered(app, Kind.FACT, "Works as a nurse", "work")
@@ -303,19 +303,19 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         person = Person(app)
         assert activated(await person.says("/status")) == before
         why = (await person.says("/memory WHY")).splitlines()
-        assert why[0] == "4 memories stood in the last request:"
+        assert why[0] == "4 memories were used for the last answer:"
         by_hand = ", you wrote it, 2026-02-07 12:15 UTC)"
         assert why[1:] == [
             f"- Answer in one sentence (a rule that always holds; policy{by_hand}",
             f"- Likes green tea (it fits what you said; fact{by_hand}",
-            f"- Brewing tea: boil, wait (a way of doing what you asked for; workflow{by_hand}",
+            f"- Brewing tea: boil, wait (a way to do what you asked for; workflow{by_hand}",
             f"- Works as a nurse (it fits what you said; fact{by_hand}",
         ]
         await person.says("/forget tea")
         gone = (await person.says("/memory why")).splitlines()
         assert gone[2] == "- a memory that is gone by now (it fits what you said)"
         await person.says("/forget all confirm")
-        assert await person.says("/memory why") == "No memory stood in the request for your last message."
+        assert await person.says("/memory why") == "No memory was used for your last message."
 
 
 async def test_each_chat_has_its_own_last_activation(app: App, person: Person) -> None:
@@ -324,7 +324,7 @@ async def test_each_chat_has_its_own_last_activation(app: App, person: Person) -
     other = Person(app, Address("telegram", "2"))
     await other.says("Hello")
     assert "Answer in one sentence" in await person.says("/memory why")
-    assert await other.says("/memory why") == "No memory stood in the request for your last message."
+    assert await other.says("/memory why") == "No memory was used for your last message."
 
 
 async def test_status_says_how_many_rules_there_was_no_room_for(app: App, person: Person) -> None:
@@ -362,5 +362,5 @@ async def test_status_says_when_memory_and_compaction_are_off(start: OpenApp) ->
         shown = figures(await person.says("/status"))
         assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
         assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
-        assert "Activated for the last answer" not in shown
+        assert "Used for the last answer" not in shown
         assert "memory is off" in await person.says("/new")

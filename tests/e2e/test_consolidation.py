@@ -102,7 +102,7 @@ async def test_new_writes_history_memory_and_facts(person: Person, model: ModelS
     assert "Learned: The user lives in Kyiv. (/undo takes it back)" in told
     assert "They spoke of Kyiv." in text_in(person.app, "HISTORY.md")
     assert text_in(person.app, "MEMORY.md") == "- The user lives in Kyiv.\n"
-    assert "home city" in await person.says("/memory fact")
+    assert "The user lives in Kyiv." in await person.says("/memory fact")
     await person.says("And now?")
     assert "- The user lives in Kyiv." in model.requests[-1].system()
 
@@ -151,7 +151,7 @@ async def test_what_was_forwarded_makes_neither_facts_nor_lines(person: Person, 
     await person.says("The user lives in Kyiv.", Provenance.FORWARDED)
     await person.says("/new")
     assert text_in(person.app, "MEMORY.md") == ""
-    assert "no entries" in await person.says("/memory")
+    assert "nothing yet" in await person.says("/memory")
 
 
 async def unclear(_prompt: str, _seconds: float) -> Completion:
@@ -254,7 +254,7 @@ async def test_garbage_leaves_the_last_messages_as_they_were(person: Person, mod
     model.consolidation = lambda _: reply
     for number in range(8):
         await person.says(f"Message {number} " + "x" * 500)
-    assert "A new conversation begins" in await person.says("/new")
+    assert "New conversation" in await person.says("/new")
     history = text_in(person.app, "HISTORY.md")
     lines = [line for line in history.splitlines() if line.startswith(("user: ", "assistant: "))]
     assert FALLBACK_MARK in history
@@ -288,7 +288,7 @@ async def test_new_answers_at_its_timeout_and_the_late_result_is_discarded(start
     async with start(consolidation_timeout=0.2) as app:
         ann = Person(app)
         await ann.says("I live in Kyiv.")
-        assert "A new conversation begins" in await ann.says("/new")
+        assert "New conversation" in await ann.says("/new")
         await model.wait_for(lambda: model.disconnects == 1)
         late.release.set()
         assert FALLBACK_MARK in text_in(app, "HISTORY.md")
@@ -334,7 +334,7 @@ async def test_the_day_s_token_limit_holds_for_it_too(start: OpenApp, model: Mod
     async with start(daily_token_limit=1) as app:
         ann = Person(app)
         await ann.says("I live in Kyiv.")
-        assert "A new conversation begins" in await ann.says("/new")
+        assert "New conversation" in await ann.says("/new")
         assert model.consolidations == []
         assert FALLBACK_MARK in text_in(app, "HISTORY.md")
 
@@ -394,7 +394,7 @@ async def test_what_is_forgotten_during_the_call_does_not_come_back(start: OpenA
         held.release.set()
         await running
         assert text_in(app, "HISTORY.md") == text_in(app, "MEMORY.md") == ""
-        assert "no entries" in await ann.says("/memory")
+        assert "nothing yet" in await ann.says("/memory")
 
 
 async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike(
@@ -405,8 +405,8 @@ async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike
     await person.says("Kyiv is where I live.")
     model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
     assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
-    assert await person.says("/undo") == "Taken back: The user lives in Kyiv."
-    assert (await person.says("/memory")).startswith("- MEMORY.md: 1\n")
+    assert await person.says("/undo") == "Undone: The user lives in Kyiv."
+    assert (await person.says("/memory")).startswith("MEMORY.md: 1\n")
     assert text_in(person.app, "MEMORY.md") == "- My own line.\n"
     assert "nothing to undo" in await person.says("/undo")
 
@@ -561,7 +561,7 @@ async def test_without_notices_it_learns_silently(start: OpenApp, model: ModelSe
         assert "Learned" not in await ann.says("What else?")
         await ann.says("I live in Kyiv, as I said.")
         assert "Learned" not in await ann.says("/new")
-        assert "home city" in await ann.says("/memory fact")
+        assert "The user lives in Kyiv." in await ann.says("/memory fact")
 
 
 async def test_questions_and_recalled_text_are_no_statements(

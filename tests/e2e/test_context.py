@@ -356,7 +356,7 @@ async def test_in_a_small_window_memories_take_an_eighth_of_what_is_free(
         await remembered(app, Kind.POLICY, *(f"Rule number {n} is as long as this" for n in range(100)))
         await remembered(app, Kind.FACT, *(f"Likes the tea number {n}" for n in range(100)))
         await Person(app).says("Which tea?")
-        last = figures(await Person(app).says("/status"))["Activated for the last answer"]
+        last = figures(await Person(app).says("/status"))["Used for the last answer"]
     assert model.requests[-1].tokens < window
     tokens = int(last["tokens"].removeprefix("≈ "))
     assert 0 <= tokens <= window // 8

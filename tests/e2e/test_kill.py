@@ -209,7 +209,7 @@ async def test_what_the_bot_is_killed_over_twice_is_given_up_at_the_third_start_
         await telegram.wait_for(lambda: "You said: an innocent one" in [m.text for m in telegram.sent(ANN)])
         process.send_signal(signal.SIGTERM)
         await process.wait()
-    (given_up,) = [message for message in telegram.sent(ANN) if "could not handle this message" in message.text]
+    (given_up,) = [message for message in telegram.sent(ANN) if "answer this message: I crashed" in message.text]
     assert "the message that kills" in given_up.text
     assert [request.said for request in model.requests] == [["the message that kills"]] * 2 + [["an innocent one"]]
     assert "message_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
@@ -232,7 +232,7 @@ async def test_what_was_worked_on_beside_what_kills_the_bot_is_not_given_up_with
         await telegram.wait_for(lambda: telegram.sent(ANN) and telegram.sent(bob))
         process.send_signal(signal.SIGTERM)
         await process.wait()
-    assert "could not handle this message" in telegram.sent(ANN)[0].text
+    assert "answer this message: I crashed" in telegram.sent(ANN)[0].text
     assert [message.text for message in telegram.sent(bob)] == ["You said: an innocent one"]
 
 
@@ -247,7 +247,7 @@ async def test_a_press_that_the_bot_was_killed_over_is_given_up_too(serve: Serve
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         await app.database.write("UPDATE inbox SET attempts = 2, run = 'former', state = 'queued' WHERE id = 2")
     async with serve() as app:
-        await telegram.wait_for(lambda: any("could not handle" in m.text for m in telegram.sent(ANN)))
+        await telegram.wait_for(lambda: any("answer this message: I crashed" in m.text for m in telegram.sent(ANN)))
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
 
 
@@ -311,7 +311,7 @@ async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_it
         async with start() as app:
             await app.jobs.consolidation.run_pending()
             assert await app.jobs.consolidation.due_of("console:local") == frozenset()
-            assert "twice I was killed" in await Person(app).says("Good morning")
+            assert "crashed on it twice" in await Person(app).says("Good morning")
             assert await app.database.value("SELECT count(*) FROM job_attempts") == 0
     assert len(model.consolidations) == asked
     assert "consolidation_given_up" in [entry["event"] for entry in logs]

@@ -162,7 +162,7 @@ async def test_what_a_program_learns_waits_for_its_person_and_stands_in_no_promp
     assert "Evilbank" in await person.says("/memory unsure")
     (name,) = [entry.name for entry in await person.app.memory.entries.list(MINE, Kind.FACT)]
     assert "from another program" in await person.says(f"/memory {name}")
-    assert await person.says("/undo") == "Taken back: The user's bank is Evilbank"
+    assert await person.says("/undo") == "Undone: The user's bank is Evilbank"
     assert await person.app.memory.entries.list(MINE, Kind.FACT) == []
 
 
@@ -268,7 +268,7 @@ async def test_what_a_program_forgets_comes_back_with_undo(connect: Connect, app
     await app.memory.entries.add(MINE, archive)
     async with connect() as client:
         assert "at Ann's" in await call(client, "memory_forget", name="spare key")
-        assert "Nothing is called 'spare key'" in await refused(client, "memory_forget", name="spare key")
+        assert "I remember nothing called 'spare key'" in await refused(client, "memory_forget", name="spare key")
         assert "is an archive" in await refused(client, "memory_forget", name="talk of tea")
     assert "The spare key is at Ann's" in await person.says("/undo")
     assert (await app.memory.entries.get(MINE, "spare key")).content == "The spare key is at Ann's"

@@ -114,7 +114,7 @@ def test_the_five_operations_and_undo(shell: Shell) -> None:
 def test_for_people_the_entry_is_written_out(shell: Shell) -> None:
     assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, you wrote it, ")
     assert shell.done("memory", "list") == f"{MINE}  note  key  at Ann's\n"
-    assert shell.done("memory", "undo") == "Taken back: at Ann's\n"
+    assert shell.done("memory", "undo") == "Undone: at Ann's\n"
 
 
 def test_recall_prints_objects_of_seven_fields(shell: Shell, data: Path) -> None:
@@ -187,7 +187,7 @@ def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data:
     assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]
     assert shell.json("memory", "list", "--owner", MINE) == []
     status, _, err = shell.run("memory", "remove", "lighthouse")
-    assert (status, err) == (1, "mneme: Nothing is called 'lighthouse': see /memory for what there is.\n")
+    assert (status, err) == (1, "mneme: I remember nothing called 'lighthouse': /memory shows what there is.\n")
     assert shell.json("memory", "add", "lighthouse", "mine")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse", "--owner", THEIRS)["content"] == "The lighthouse is red"
@@ -203,8 +203,8 @@ def test_with_a_shared_memory_the_shell_writes_the_shared_one(shell: Shell, monk
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("memory", "show", "nobody"), "mneme: Nothing is called 'nobody'"),
-        (("memory", "write", "nobody", "x"), "mneme: Nothing is called 'nobody'"),
+        (("memory", "show", "nobody"), "mneme: I remember nothing called 'nobody'"),
+        (("memory", "write", "nobody", "x"), "mneme: I remember nothing called 'nobody'"),
         (("memory", "add", "", "x"), "mneme: A name can't be empty"),
         (("memory", "add", "x", " "), "mneme: There is nothing to remember in an empty text"),
         (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
@@ -314,9 +314,9 @@ async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer, tmp_pat
     assert out == "You said: What is the gate code?\n"
     assert "note gate] The gate code is a prime number" in model.requests[-1].system()
     status, out, _ = await mneme("chat", "-m", "/undo")
-    assert (status, out) == (0, "Taken back: The gate code is a prime number\n")
+    assert (status, out) == (0, "Undone: The gate code is a prime number\n")
     status, out, err = await mneme("memory", "show", "gate")
-    assert (status, out, err) == (1, "", "mneme: Nothing is called 'gate': see /memory for what there is.\n")
+    assert (status, out, err) == (1, "", "mneme: I remember nothing called 'gate': /memory shows what there is.\n")
     status, _, _ = await mneme("memory", "paint")
     assert status == 2
 

@@ -48,14 +48,14 @@ async def test_remember_keeps_line_breaks(person: Person) -> None:
         ("/recall nothing at all", "I found nothing about that."),
         ("/recall \"' OR *", "I found nothing about that."),
         ("/forget", "/forget takes the name of an entry"),
-        ("/forget nobody", "Nothing is called 'nobody': see /memory for what there is."),
+        ("/forget nobody", "I remember nothing called 'nobody': /memory shows what there is."),
         ("/undo", "There is nothing to undo."),
-        ("/memory", "I keep no entries yet: /remember TEXT makes one"),
-        ("/memory nobody", "Nothing is called 'nobody'"),
+        ("/memory", "I remember nothing yet: tell me something"),
+        ("/memory nobody", "I remember nothing called 'nobody'"),
         ("/memory note", "note: 0, page 1 of 1."),
         ("/memory note 2", "There is no page 2 of note: choose one from 1 to 1."),
-        (f"/memory note {'9' * 5000}", "Nothing is called 'note 999"),
-        ("/memory \ud800 \x00", "Nothing is called"),
+        (f"/memory note {'9' * 5000}", "I remember nothing called 'note 999"),
+        ("/memory \ud800 \x00", "I remember nothing called"),
     ],
 )
 async def test_what_can_not_be_done_is_said_in_one_sentence(person: Person, command: str, answer: str) -> None:
@@ -86,23 +86,24 @@ async def test_forget_removes_one_entry_and_undo_brings_it_back(person: Person) 
     await remember(person, "spare key")
     assert await person.says("/forget Spare-Key") == "Forgotten: spare key (/undo brings it back)."
     assert await person.says("/recall spare") == "I found nothing about that."
-    assert await person.says("/undo") == "Brought back: spare key"
+    assert await person.says("/undo") == "Restored: spare key"
     assert "spare-key" in await person.says("/recall spare")
-    assert await person.says("/undo") == "Taken back: spare key"
+    assert await person.says("/undo") == "Undone: spare key"
     assert await person.says("/undo") == "There is nothing to undo."
 
 
 async def test_forget_all_asks_first(app: App, person: Person) -> None:
     await person.says("hello there, lighthouse")
     await remember(person, "spare key")
-    question = "This deletes 2 messages, 1 entry and 1 file for good, without undo. To do it send: /forget all confirm"
+    extent = "2 messages, 1 entry and 1 file"
+    question = f"This deletes {extent} for good, and can't be undone. To go ahead, send: /forget all confirm"
     for asked in ("/forget all", "/forget ALL"):
         assert await person.says(asked) == question
     assert "spare-key" in await person.says("/recall spare")
     assert await person.says("/forget all  Confirm") == "Everything is forgotten: 2 messages, 1 entry and 1 file."
     assert await person.says("/recall spare lighthouse") == "I found nothing about that."
     assert await person.says("/undo") == "There is nothing to undo."
-    assert (await person.says("/memory")).startswith("I keep no entries yet")
+    assert (await person.says("/memory")).startswith("I remember nothing yet")
 
 
 async def test_an_entry_whose_name_begins_with_all_can_be_forgotten(person: Person, model: ModelServer) -> None:
@@ -114,13 +115,15 @@ async def test_an_entry_whose_name_begins_with_all_can_be_forgotten(person: Pers
 async def test_memory_counts_kinds_and_pages_through_them(person: Person, clock: FakeClock) -> None:
     for number in range(25):
         await remember(person, f"spare key number{number:02}")
-    assert (await person.says("/memory")).startswith("- note: 25\n\n/memory KIND lists one kind")
+    assert (await person.says("/memory")).startswith(
+        "What I remember, newest first:\n- spare key number24 /memory_25\n"
+    )
     first = await person.says("/memory NOTE")
-    assert first.startswith("note: 25, page 1 of 3. /memory note 2 shows more.\n\n- **spare-key-number24**: spare key")
+    assert first.startswith("note: 25, page 1 of 3. /memory note 2 shows more.\n\n- spare key number24 /memory_25\n")
     assert len(first.splitlines()) == 12
     last = await person.says("/memory note 3")
     assert last.splitlines()[0] == "note: 25, page 3 of 3."
-    assert [line[4:22] for line in last.splitlines()[2:]] == [f"spare-key-number0{n}" for n in (4, 3, 2, 1, 0)]
+    assert [line[2:20] for line in last.splitlines()[2:]] == [f"spare key number0{n}" for n in (4, 3, 2, 1, 0)]
     assert await person.says("/memory note 4") == "There is no page 4 of note: choose one from 1 to 3."
 
 
@@ -140,9 +143,9 @@ async def test_an_entry_is_shown_with_where_it_came_from(person: Person, model: 
 async def test_chats_do_not_see_each_other(app: App, person: Person) -> None:
     other = Person(app, Address("console", "other"))
     await remember(person, "spare key")
-    assert (await other.says("/memory")).startswith("I keep no entries yet")
+    assert (await other.says("/memory")).startswith("I remember nothing yet")
     assert await other.says("/recall spare") == "I found nothing about that."
-    assert "Nothing is called" in await other.says("/forget spare-key")
+    assert "I remember nothing called" in await other.says("/forget spare-key")
     assert await other.says("/undo") == "There is nothing to undo."
 
 

@@ -31,7 +31,7 @@ async def test_the_models_are_shown_with_what_they_read_and_cost(start: OpenApp)
     async with start(llm_models=MODELS) as app:
         said = (await Person(app).says("/model")).splitlines()
     assert said == [
-        "In this chat I talk with **scripted**.",
+        "This chat uses **scripted**.",
         "",
         "- ✓ **scripted** reads 32,768 tokens; I don't know its price.",
         "- **gpt-4o-mini** reads 128,000 tokens; a million cost $0.15 to read and $0.60 to write.",
@@ -50,7 +50,7 @@ async def test_where_there_is_no_other_model_it_says_which_setting_names_some(st
 async def test_a_chat_talks_with_the_model_it_chose_until_it_goes_back(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS) as app:
         ann, bob = Person(app), Person(app, Address("telegram", "7"))
-        assert "In this chat I talk with **gpt-4o-mini**." in await ann.says("/model GPT-4o-Mini")
+        assert "This chat uses **gpt-4o-mini**." in await ann.says("/model GPT-4o-Mini")
         await ann.says("Hello")
         await bob.says("Hello")
         assert asked(model) == ["gpt-4o-mini", "scripted"]
@@ -59,7 +59,7 @@ async def test_a_chat_talks_with_the_model_it_chose_until_it_goes_back(start: Op
     async with start(llm_models=MODELS) as app:
         ann = Person(app)
         await ann.says("Still there?")
-        assert "In this chat I talk with **scripted**." in await ann.says("/model default")
+        assert "This chat uses **scripted**." in await ann.says("/model default")
         await ann.says("And now?")
     assert asked(model)[2:] == ["gpt-4o-mini", "scripted"]
 
@@ -81,7 +81,7 @@ async def test_a_part_of_a_name_will_do_where_it_is_clear(start: OpenApp, wanted
     if found is None:
         assert said == "I don't know which model you mean: choose one of `scripted`, `gpt-4o-mini`, `gpt-4`."
     else:
-        assert said.startswith(f"In this chat I talk with **{found}**.")
+        assert said.startswith(f"This chat uses **{found}**.")
 
 
 async def test_the_window_and_the_price_are_those_of_the_model_that_talks(start: OpenApp, model: ModelServer) -> None:
@@ -161,7 +161,7 @@ async def test_a_button_chooses_in_the_message_that_it_stands_under(
         await telegram.wait_for(lambda: telegram.sent(ANN))
         assert labels(telegram) == ["gpt-4o-mini", "gpt-4", "All settings"]
         press(telegram, "gpt-4o-mini")
-        await telegram.wait_for(lambda: "talk with gpt-4o-mini" in texts(telegram)[0])
+        await telegram.wait_for(lambda: "uses gpt-4o-mini" in texts(telegram)[0])
         assert len(telegram.sent(ANN)) == 1
         await telegram.wait_for(lambda: labels(telegram) == ["scripted", "gpt-4", "All settings"])
         telegram.user_says("Hello", chat_id=ANN)
@@ -179,4 +179,4 @@ async def test_in_a_group_it_is_for_those_who_look_after_it(
         telegram.user_says("/model gpt-4o-mini", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
     assert "is for its administrators" in texts(telegram, GROUP)[0]
-    assert "talk with gpt-4o-mini" in texts(telegram, GROUP)[1]
+    assert "uses gpt-4o-mini" in texts(telegram, GROUP)[1]

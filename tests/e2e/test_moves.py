@@ -203,7 +203,7 @@ async def test_29_what_waits_in_the_inbox_and_the_buttons_go_along(
         assert model.requests[-1].said[-2:] == ["Ann: another one", "Ann: go on"]
         assert labels(telegram, OLD) == ["Undo", "Edit"]
         press(telegram, "Undo", OLD, ANN)
-        await answered(telegram, "Taken back: We meet on Thursdays", NEW)
+        await answered(telegram, "Undone: We meet on Thursdays", NEW)
         assert await app.database.value("SELECT count(*) FROM entries") == 0
 
 

@@ -84,8 +84,8 @@ async def test_what_comes_unasked_is_silent_where_that_was_chosen(
         telegram.user_says(f"/notices {chosen}", chat_id=ANN)
         await telegram.wait_for(lambda: texts(telegram))
         telegram.user_says("Hello?", chat_id=STRANGER, first_name="Bob")
-        await telegram.wait_for(lambda: any("wants in" in text for text in texts(telegram)))
-        assert silent(telegram, "wants in") is (chosen == "quiet")
+        await telegram.wait_for(lambda: any("would like to use this bot" in text for text in texts(telegram)))
+        assert silent(telegram, "would like to use this bot") is (chosen == "quiet")
         assert not silent(telegram, "Notices are")
 
 

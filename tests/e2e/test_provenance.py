@@ -96,7 +96,7 @@ class Forwarder:
         await self.forwards()
         await self.person.says("Nice weather today")
         self.model.script(Says(f"The user wants this: {INJECTED}"))
-        assert "summarised" in await self.person.says("/compact 1")
+        assert "Summarised" in await self.person.says("/compact 1")
         return await self.asks("And now?")
 
     async def summarised_twice(self) -> tuple[str, list[str]]:
@@ -108,7 +108,7 @@ class Forwarder:
         for number in range(2):
             await self.person.says(f"Nice weather today {number}")
             self.model.script(Says(f"The user wants this: {INJECTED}"))
-            assert "summarised" in await self.person.says("/compact 1")
+            assert "Summarised" in await self.person.says("/compact 1")
 
     async def in_an_archive_of_an_earlier_conversation(self) -> tuple[str, list[str]]:
         await self.summarised_once_more()
@@ -252,7 +252,7 @@ async def test_without_a_citation_everything_waits_for_a_tap_whatever_is_in_view
     assert not any(name.startswith("proposal") for name in found)
     await person.says("And now?")
     assert "Answers are to be short" in str(model.requests[-1].messages[0]["content"])
-    assert "Brought back" in await person.says("/undo")
+    assert "Restored" in await person.says("/undo")
     assert "deploy" in await entries(store)
 
 

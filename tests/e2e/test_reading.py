@@ -286,7 +286,7 @@ async def test_people_list_mentions_too_and_turn_the_pages(
     )
     first = await person.says("/recall all visited")
     assert first.startswith("60 with all words of a query, 0 more with some of them:")
-    more = re.search(r"\n/recall all visited 2 shows more, (\d+) are left\.$", first)
+    more = re.search(r"\n/recall all visited 2 shows (\d+) more\.$", first)
     assert more is not None
     second = await person.says("/recall all visited 2")
     shown = [re.findall(r"city number (\d+) ", page) for page in (first, second)]

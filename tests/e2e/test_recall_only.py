@@ -137,7 +137,7 @@ async def test_a_long_conversation_is_compacted_without_a_model_too(person: Pers
     for n in range(60):
         await person.says(f"Number {n}")
     assert "My cat is called Murka" in recalled(await person.says("What is the cat called?"))
-    assert "extracted (no model made a summary)" in await person.says("/compact 1")
+    assert "in extracts, since no model made a summary" in await person.says("/compact 1")
     assert "My cat is called Murka" in recalled(await person.says("What is the cat called?"))
 
 

@@ -40,7 +40,7 @@ async def test_done_snooze_and_cancel(start: OpenApp, clock: FakeClock) -> None:
         clock.forward(hours=1)
         for due, _ in await app.memory.telling.due_in(OWNER):
             await app.memory.telling.shown(due)
-        assert "Told in the last day:\n- tea /done_1 /snooze_1 /cancel_1" in await person.says("/reminders")
+        assert "Delivered in the last day:\n- tea /done_1 /snooze_1 /cancel_1" in await person.says("/reminders")
         assert await person.says("/snooze_1") == ("I will remind you again on Saturday, 7 February 2026, 14:15: tea")
         assert await person.says("/snooze #2 30 min") == (
             "I will remind you again on Saturday, 7 February 2026, 13:45: pills"
@@ -57,9 +57,9 @@ async def test_done_snooze_and_cancel(start: OpenApp, clock: FakeClock) -> None:
         assert "Sunday, 8 February 2026, 13:00: pills (daily)" in await person.says("/reminders")
         assert await person.says("/done_2") == "Done: pills. It comes again on Sunday, 8 February 2026, 13:00."
         assert await person.says("/done_1") == "Done: tea"
-        assert await person.says("/done_1") == "Reminder 1 is done: /reminders lists those that are not over."
+        assert await person.says("/done_1") == "Reminder 1 is done: /reminders lists the open ones."
         assert await person.says("/cancel_2") == "Cancelled: pills"
-        assert await person.says("/cancel 2") == "Reminder 2 is cancelled: /reminders lists those that are not over."
+        assert await person.says("/cancel 2") == "Reminder 2 is cancelled: /reminders lists the open ones."
         assert await person.says("/done") == "/done takes the number of a reminder: see /reminders."
         assert (await person.says("/remind")).startswith("Just tell me what to remind you of and when")
         clock.forward(days=30)
@@ -92,12 +92,12 @@ async def test_owners_never_see_nor_touch_each_others(app: App, model: ModelServ
     other = Person(app, Address("telegram", str(STRANGER)))
     assert await other.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
     for command in ("/done_1", "/snooze_1", "/cancel_1", "/remind_1"):
-        assert await other.says(command) == "There is no reminder 1: /reminders lists those there are."
+        assert await other.says(command) == "There is no reminder 1: /reminders lists them all."
     model.script(Calls((("reminder_list", {}),)), Calls((("reminder_cancel", {"number": 1}),)), Says("Nothing."))
     await other.says("What is set?")
     assert [str(request.last) for request in model.requests[-2:]] == [
         "there are none",
-        "error: There is no reminder 1: /reminders lists those there are.",
+        "error: There is no reminder 1: /reminders lists them all.",
     ]
     assert "a secret" in await reminders_in(app)
 

@@ -66,7 +66,7 @@ async def test_set_says_the_day_and_the_hour_on_the_chats_clock(start: OpenApp, 
             "error: the arguments are wrong: repeat: Input should be 'once', 'daily', 'weekly', 'monthly' or 'yearly'",
         ),
         ("reminder_cancel", {"number": "the first"}, "error: 'the first' is no number of a reminder: /reminders lists"),
-        ("reminder_cancel", {"number": "7"}, "error: There is no reminder 7: /reminders lists those there are."),
+        ("reminder_cancel", {"number": "7"}, "error: There is no reminder 7: /reminders lists them all."),
         ("reminder_list", {}, "there are none"),
     ],
 )
@@ -132,7 +132,7 @@ async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_
     model.script(Calls((call,), cites=False), Says("I ask you."))
     said = await person.says("Remind me of that an hour before")
     assert said == (
-        "I ask you.\n\n_You did not write all of what I have just read (a forwarded text), so I ask first. "
+        "I ask you.\n\n_What I just read (a forwarded text) isn't all yours, so I ask first. "
         "Shall I remind you on Sunday, 8 February 2026, 17:00 of: party? /remind_1 sets it._"
     )
     assert str(model.requests[-1].last).startswith("not set yet: forwarded text is in view")

@@ -111,10 +111,10 @@ async def test_f24_what_a_downtime_missed_comes_at_the_start_once_and_says_so(
     )
     assert "Reminder: call Ann\n\nTuesday, 10 February 2026, 09:00 (due 3 h ago)" in "\n".join(texts(telegram))
     assert listed.splitlines()[4:] == [
-        "Told in the last day:",
+        "Delivered in the last day:",
         "- call Ann /done_1 /snooze_1 /cancel_1",
         "",
-        "_Hours are those of UTC._",
+        "_Times are in UTC._",
     ]
     assert listed.splitlines()[:3] == [
         "To come:",

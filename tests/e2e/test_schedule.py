@@ -148,7 +148,7 @@ async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
     async with start() as app:
         assert await Person(app).says("Hello") == f"Fine.\n\n{report}"
         assert await Person(app).says("Hello") == "Fine."
-        assert await Person(app).says("/undo") == "Brought back: Likes green tea"
+        assert await Person(app).says("/undo") == "Restored: Likes green tea"
 
 
 async def test_without_notices_it_is_done_quietly(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:

@@ -167,7 +167,7 @@ async def test_an_extract_and_the_raw_words_in_the_history_hold_no_secret(
     await person.says("x" * 190 + f" {SAID}")
     await person.says("Nice weather")
     model.script(Says(""), Says(""))
-    assert "extracted" in await person.says("/compact 1")
+    assert "in extracts" in await person.says("/compact 1")
     await person.says("/new")
     assert HIDDEN not in await person.says("/memory archive")
     for path in (tmp_path / "data" / "memory").rglob("*.md"):

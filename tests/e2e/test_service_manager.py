@@ -181,7 +181,7 @@ async def test_a_stop_tells_who_waits_for_an_answer_and_keeps_what_was_finished(
         assert await process.wait() == 0
     assert [message.text for message in telegram.sent(ANN)] == [
         "The first.",
-        "I have to stop for a moment. Your message is kept: I will answer it when I am back.",
+        "I have to restart. Your message is safe: I'll answer it when I'm back.",
     ]
     async with run():
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)

@@ -168,7 +168,7 @@ async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Pers
     await person.sees("Busy")
     await person.sends("two")
     await person.says("/stop")
-    assert "A new conversation begins" in await person.says("/new")
+    assert "New conversation" in await person.says("/new")
     assert len(model.requests) == 1
     assert app.runner.lanes.waiting("console:local") == 1
     await person.says("three")
@@ -328,7 +328,7 @@ async def test_commands_wait_in_order_and_part_what_is_merged(app: App, person: 
     holds.release.set()
     await app.runner.idle("console:local")
     assert person.channel.said[:2] == ["Done", "You said: two"]
-    assert person.channel.said[2].startswith("A new conversation begins. The 4 messages of the last one stay in my log")
+    assert person.channel.said[2].startswith("New conversation. The last one (4 messages) can still be searched")
     assert person.channel.said[3] == "You said: four"
     assert await contents(app) == ["three", "four", "You said: four"]
 

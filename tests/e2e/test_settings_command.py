@@ -58,12 +58,12 @@ async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serv
 async def test_a_private_talk_is_begun_from_there_and_shown(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: "Begin a private talk" in labels(telegram))
-        press(telegram, "Begin a private talk")
+        await telegram.wait_for(lambda: "Start a private talk" in labels(telegram))
+        press(telegram, "Start a private talk")
         await telegram.wait_for(lambda: "All settings" in labels(telegram))
         press(telegram, "All settings")
         await telegram.wait_for(lambda: "This talk is private. /private" in texts(telegram)[0])
-        assert "Begin a private talk" not in labels(telegram)
+        assert "Start a private talk" not in labels(telegram)
 
 
 async def test_in_a_group_settings_are_for_who_looks_after_it(serve: Serve, telegram: BotApiServer) -> None:

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 GERMAN = {
-    "You did not write all of what I have just read (a forwarded text), so I ask first.": (
-        "Nicht alles schriebst du selbst."
-    ),
+    "What I just read (a forwarded text) isn't all yours, so I ask first.": ("Nicht alles schriebst du selbst."),
     "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.": "{why} Am {hour} erinnern an {text}?",
-    "Nothing is called {name!r}: see /memory for what there is.": "Nichts heißt {name!r}.",
+    "I remember nothing called {name!r}: /memory shows what there is.": "Nichts heißt {name!r}.",
     "Learned: {learned} ({back})": "Gelernt: {learned}",
     "**Reminder**: {text}": "**Erinnerung**: {text}",
     "This ends on {day}.": "Das endet am {day}.",
@@ -79,7 +77,7 @@ async def test_the_same_refusal_is_english_for_a_model_and_translated_for_a_pers
 ) -> None:
     model.script(Calls((("note_write", {"name": "tea", "content": "green"}),)), Says("It is not there."))
     await person.says("Change the note on tea")
-    assert "error: Nothing is called 'tea': see /memory for what there is." in str(model.requests[-1].last)
+    assert "error: I remember nothing called 'tea': /memory shows what there is." in str(model.requests[-1].last)
     assert await person.says("/memory tea") == "Nichts heißt 'tea'."
 
 

@@ -79,7 +79,7 @@ async def test_a_restart_in_the_middle_of_an_answer_answers_once(
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     # it was told when the first run ended, and the answer came from the second
     assert texts(telegram) == [
-        "I have to stop for a moment. Your message is kept: I will answer it when I am back.",
+        "I have to restart. Your message is safe: I'll answer it when I'm back.",
         "Here it is.",
     ]
 

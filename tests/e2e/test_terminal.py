@@ -69,7 +69,7 @@ async def test_a_reminder_that_is_due_is_shown_at_the_start_once(environment: di
         await opened.until(lambda: "Reminder: water the fern" in opened.lines)
         await opened.until(lambda: opened.lines[-1:] == [">"])
         opened.types("/reminders\r")
-        await opened.until(lambda: "Told in the last day:" in opened.lines)
+        await opened.until(lambda: "Delivered in the last day:" in opened.lines)
     assert await database.value("SELECT state FROM reminders") == "told"
     await database.close()
     async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:

@@ -39,7 +39,7 @@ async def test_a_city_sets_the_clock_of_the_chat_and_of_no_other(person: Person)
 async def test_the_zone_holds_after_a_restart_and_in_all_topics_of_a_chat(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/timezone Europe/Kyiv", chat_id=ANN)
-        await said(telegram, "from now on")
+        await said(telegram, "are now in")
     async with serve() as app:
         assert app.memory.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
 
@@ -68,7 +68,7 @@ async def test_a_reminder_is_read_on_the_clock_of_its_chat_and_keeps_the_zone_th
 async def test_the_first_reminder_says_once_how_to_change_the_clock(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    hint = "Hours here are those of UTC"
+    hint = "Times here are in UTC"
     async with serve():
         for number in (1, 2):
             wish = {"text": "tea", "when": f"2026-02-08T1{number}:00"}
@@ -76,7 +76,7 @@ async def test_the_first_reminder_says_once_how_to_change_the_clock(
             telegram.user_says("Remind me of tea.", chat_id=ANN)
             await said(telegram, f"Set {number}.")
         assert [hint in text for text in texts(telegram)] == [True, False]
-        press(telegram, "Another time zone")
+        press(telegram, "Change time zone")
         await telegram.wait_for(lambda: "All settings" in labels(telegram))
 
 
@@ -100,14 +100,18 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
         await said(telegram, "Which one")
         assert labels(telegram)[:2] == ["Europe/Berlin", "Europe/Busingen"]
         press(telegram, "Europe/Berlin")
-        await said(telegram, "Hours are those of Europe/Berlin")
+        await said(telegram, "Times here are now in Europe/Berlin")
         assert len(texts(telegram)) == 1
         assert app.memory.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
 
 
 @pytest.mark.parametrize(
     ("name", "answer"),
-    [("Atlantis", "I know no zone called Atlantis"), ("America", "many zones"), ("99,99", "I know no zone called 99")],
+    [
+        ("Atlantis", "I know no place called Atlantis"),
+        ("America", "many zones"),
+        ("99,99", "I know no place called 99"),
+    ],
 )
 async def test_what_names_no_zone_says_what_to_name(person: Person, name: str, answer: str) -> None:
     assert answer in await person.says(f"/timezone {name}")
@@ -122,7 +126,7 @@ async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegr
         await said(telegram, "for its administrators", GROUP)
         assert app.memory.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-        await said(telegram, "Hours are those of Europe/Kyiv", GROUP)
+        await said(telegram, "Times here are now in Europe/Kyiv", GROUP)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ async def test_what_is_refused_comes_back_as_text_and_the_turn_goes_on(
         answers[1:],
         [
             "error: The name 'KEY' is taken by a note",
-            "error: Nothing is called 'keys': did you mean key?",
+            "error: I remember nothing called 'keys': did you mean key?",
             "error: A name can't be empty",
             "error: This looks like a card number, which I never store",
             f"error: {archive.name} is an archive, which is never rewritten",

@@ -57,7 +57,7 @@ async def test_learn_confirms_what_is_in_the_database(person: Person, model: Mod
     for answer, expected in zip(
         answers[4:10],
         [
-            "error: Nothing is called 'fact-nothing'",
+            "error: I remember nothing called 'fact-nothing'",
             "error: This looks like a password",
             "error: 'src/[a' is no pattern of paths",
             "error: There is nothing to remember in an empty text",
@@ -89,7 +89,7 @@ async def test_learn_says_what_a_known_memory_takes_the_place_of(
     )
     assert answers[2] == "known already as fact-office-lviv, now reinforced instead of: The office is in Kyiv"
     assert (await entries(store))["fact-office-lviv"].aliases == ("fact-office-kyiv",)
-    assert await person.says("/undo") == "Brought back: The office is in Kyiv"
+    assert await person.says("/undo") == "Restored: The office is in Kyiv"
     assert (await entries(store))["fact-office-kyiv"].superseded_by is None
 
 
@@ -100,7 +100,7 @@ async def test_what_is_learned_comes_up_in_the_next_request_and_goes_with_undo(
     await person.says("/new")
     await person.says("Hello")
     assert "# Rules\n- [policy] Invoices go out in euros" in model.requests[-1].system()
-    assert "Taken back: " in await person.says("/undo")
+    assert "Undone: " in await person.says("/undo")
     await person.says("Hello")
     assert "euros" not in model.requests[-1].system().partition("# Memory")[0]
     assert "# Rules\n" not in model.requests[-1].system()
@@ -164,7 +164,7 @@ async def test_each_recall_counts_once_a_turn_and_messages_do_not(
     assert await counts(store) == {"colour": 3, "keeper": 3, "boat": 1}
     changed = await app.database.value("SELECT count(*) FROM entries WHERE last_reinforced_at > created_at")
     assert changed == 0
-    assert await person.says("/undo") == "Taken back: the boat is blue"
+    assert await person.says("/undo") == "Undone: the boat is blue"
 
 
 async def test_only_what_recall_shows_is_counted(person: Person, model: ModelServer, store: Store) -> None:
@@ -204,7 +204,7 @@ async def test_an_episode_is_found_by_its_tags_and_its_outcome_and_shows_it(
     assert (found[name].outcome, found[name].tags, found[name].kind) == ("Logs moved", ("zebra", "ops"), "episode")
     assert found[name].source_message_id == 1
     assert "Outcome: Logs moved" in await person.says(f"/memory {name}")
-    assert "Taken back: " in await person.says("/undo")
+    assert "Undone: " in await person.says("/undo")
     assert set(await entries(store)) == {name}
 
 
@@ -230,15 +230,21 @@ async def test_a_procedure_is_saved_recorded_and_undone(person: Person, model: M
     ]
     for answer, expected in zip(
         answers[4:],
-        ["Nothing is called 'unknown'", "A workflow needs", "A workflow needs", "A workflow has at most 50", "the arg"],
+        [
+            "I remember nothing called 'unknown'",
+            "A workflow needs",
+            "A workflow needs",
+            "A workflow has at most 50",
+            "the arg",
+        ],
         strict=True,
     ):
         assert answer.startswith(f"error: {expected}")
-    for undone in ("Back to: ", "As it was before: ", "As it was before: "):
+    for undone in ("Changed back to: ", "Restored as it was: ", "Restored as it was: "):
         assert undone in await person.says("/undo")
     entry = (await entries(store))["deploy"]
     assert (entry.steps, entry.success_count, entry.failure_count) == (("test", "push"), 0, 0)
-    assert "Taken back: " in await person.says("/undo")
+    assert "Undone: " in await person.says("/undo")
     assert await entries(store) == {}
 
 
@@ -262,7 +268,7 @@ async def test_consolidate_tidies_reports_and_is_undone(person: Person, model: M
     before = await store.entries.list(OWNER)
     answers = await use(person, model, ("memory_consolidate", {}))
     assert answers[0].startswith("Memory tidied; merged as duplicates: two. Nothing was deleted")
-    assert await person.says("/undo") == "Brought back: The office is in Kyiv"
+    assert await person.says("/undo") == "Restored: The office is in Kyiv"
     assert await store.entries.list(OWNER) == before
 
 
@@ -302,7 +308,7 @@ async def test_nobody_learns_or_recalls_for_others(app: App, person: Person, mod
         ("memory_stats", {}),
     )
     assert answers[:2] == ["nothing found"] * 2
-    assert all(answer.startswith("error: Nothing is called") for answer in answers[2:4])
+    assert all(answer.startswith("error: I remember nothing called") for answer in answers[2:4])
     assert answers[4] == "in all: 0 (0 tokens)"
     assert await other.says("/undo") == "There is nothing to undo."
     assert await counts(store) == {"fact-office-kyiv": 1}

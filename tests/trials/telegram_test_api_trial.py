@@ -160,7 +160,7 @@ EXPECTED = {
     "/new": "Learned: The user lives in Kyiv.",
     "I moved from Kyiv to Lviv yesterday.": "Noted: The user lives in Lviv. (was: The user lives in Kyiv.",
     "Where do I live?": "In Lviv.",
-    "/memory why": "1 memory stood in the last request:",
+    "/memory why": "1 memory was used for the last answer:",
     "/undo": "The user lives in Kyiv.",
 }
 """What each answer says, as it is in the README."""

@@ -154,7 +154,7 @@ async def test_an_unknown_name_is_an_error_with_the_nearest_names(store: Store) 
         await store.entries.get(OWNER, "spare keys")
     with pytest.raises(MemoryRefused, match=r"did you mean garden plan\?"):
         await store.entries.write(OWNER, "garden", "x")
-    with pytest.raises(MemoryRefused, match="see /memory"):
+    with pytest.raises(MemoryRefused, match="/memory shows"):
         await store.entries.remove(OWNER, "zzz")
 
 
@@ -237,7 +237,7 @@ async def test_owners_are_apart(store: Store) -> None:
     assert (await store.entries.get(OWNER, "key")).content == "mine"
     await store.entries.remove(OWNER, "key")
     assert (await store.entries.get(OTHER, "key")).content == "changed"
-    with pytest.raises(MemoryRefused, match="see /memory"):
+    with pytest.raises(MemoryRefused, match="/memory shows"):
         await store.entries.get("telegram:3", "key")
 
 

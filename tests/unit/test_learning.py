@@ -176,7 +176,7 @@ async def test_what_can_not_be_replaced_is_said_and_leaves_no_trace(
         (f"{home.name} until 2026-02-07", "was superseded already"),
         ("shopping", "is a note, which no memory replaces"),
         (archive.name, "is an archive, which no memory replaces"),
-        ("shoping", "Nothing is called 'shoping': did you mean shopping"),
+        ("shoping", "I remember nothing called 'shoping': did you mean shopping"),
     ):
         with pytest.raises(MemoryRefused, match=says):
             await learning.learn(ANN, NewEntry("The user lives in Odesa.", kind=Kind.FACT), name)
@@ -209,7 +209,7 @@ async def test_owners_are_kept_apart(learning: Learning, store: Store) -> None:
     theirs = await learning.learn(BEN, NewEntry("The user lives in Kyiv.", kind=Kind.FACT))
     assert not theirs.known
     assert await learning.reinforce_known("telegram:3", "The user lives in Kyiv.") is None
-    with pytest.raises(MemoryRefused, match="Nothing is called"):
+    with pytest.raises(MemoryRefused, match="I remember nothing called"):
         await learning.learn("telegram:3", NewEntry("x y", kind=Kind.FACT), mine.name)
     assert (await store.entries.get(ANN, mine.name)).reinforcement_count == 1
 
@@ -280,7 +280,7 @@ async def test_the_command_recall_counts_once_for_each_entry_that_it_shows(app: 
     await person.says("/recall lighthouse")
     counts = await app.database.rows("SELECT content, reinforcement_count AS count FROM entries ORDER BY id")
     assert [row["count"] for row in counts] == [2, 2, 1]
-    assert await person.says("/undo") == "Taken back: The boat is blue"
+    assert await person.says("/undo") == "Undone: The boat is blue"
 
 
 async def test_who_wrote_it_stands_in_the_memory_and_its_change(learning: Learning, undo: Undo) -> None:

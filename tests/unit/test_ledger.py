@@ -86,7 +86,7 @@ async def test_the_first_undo_takes_back_what_was_learned_fact_and_line_alike(
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
     assert memory_of(app).read_text() == "- The user lives in Kyiv.\n"
-    assert await person.says("/undo") == "Taken back: The user lives in Kyiv."
+    assert await person.says("/undo") == "Undone: The user lives in Kyiv."
     assert memory_of(app).read_text() == ""
     await person.says("Where do I live?")
     assert "The user lives in Kyiv." not in str(model.requests[-1].messages)
@@ -101,10 +101,10 @@ async def test_an_undo_leaves_the_file_that_a_person_has_edited_and_takes_back_t
     await person.says("/new")
     memory_of(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
     assert await person.says("/undo") == (
-        "- Taken back: The user lives in Kyiv.\n- MEMORY.md was edited since and is left as it is."
+        "- Undone: The user lives in Kyiv.\n- MEMORY.md was edited since and is left as it is."
     )
     assert memory_of(app).read_text() == "- I edit this\n- The user lives in Kyiv.\n"
-    assert (await person.says("/memory")).startswith("- MEMORY.md: 2\n")
+    assert (await person.says("/memory")).startswith("MEMORY.md: 2\n")
 
 
 async def test_after_30_days_no_half_of_an_action_is_undone(
@@ -145,7 +145,7 @@ async def test_a_changed_fact_replaces_its_line(
     model.consolidation = says_fact(subject, newer, update)
     await person.says("/new")
     assert memory_of(app).read_text() == f"# Home\n- A line of mine\n- {newer}\n"
-    assert f"Brought back: {former}" in await person.says("/undo")
+    assert f"Restored: {former}" in await person.says("/undo")
     assert memory_of(app).read_text() == f"# Home\n- A line of mine\n- {former}\n"
 
 
@@ -211,7 +211,7 @@ async def test_a_memory_whose_line_stands_in_memory_md_does_not_activate_a_secon
     await person.says("/new")
     await person.says("Which city do I live in?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
-    assert "No memory stood in" in await person.says("/memory why")
+    assert "No memory was used" in await person.says("/memory why")
     memory_of(app).write_text("- Something else\n")
     await person.says("In which city do I live?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
@@ -307,9 +307,9 @@ async def test_reading_an_entry_waits_for_no_writer(database: Database, entries:
     await entries.add(OWNER, NewEntry("apple", name="key"))
     async with database.transaction():
         assert (await entries.get(OWNER, "KEY")).content == "apple"
-        with pytest.raises(MemoryRefused, match=r"Nothing is called 'kex': did you mean key\?"):
+        with pytest.raises(MemoryRefused, match=r"I remember nothing called 'kex': did you mean key\?"):
             await entries.get(OWNER, "kex")
-        with pytest.raises(MemoryRefused, match="Nothing is called"):
+        with pytest.raises(MemoryRefused, match="I remember nothing called"):
             await entries.get("telegram:9", "key")
     assert await database.value("SELECT count(*) FROM owners") == 1
 

@@ -110,9 +110,9 @@ async def test_only_a_workflow_of_ones_own_can_be_recorded(procedures: Procedure
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
     await store.entries.add(ANN, NewEntry("milk", name="shopping"))
     for owner, name, says in (
-        (ANN, "deplyo", "Nothing is called 'deplyo': did you mean deploy?"),
+        (ANN, "deplyo", "I remember nothing called 'deplyo': did you mean deploy?"),
         (ANN, "shopping", "shopping is a note and no workflow"),
-        (BEN, "deploy", "Nothing is called 'deploy'"),
+        (BEN, "deploy", "I remember nothing called 'deploy'"),
     ):
         with pytest.raises(MemoryRefused, match=says):
             await procedures.record(owner, name, Author.MODEL, success=True)

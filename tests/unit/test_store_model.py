@@ -188,7 +188,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.rename(owner, name, new_name)
         number, holder = shelf.holder(name), shelf.holder(new_name)
         if number is None:
-            self.refused(work, "Nothing is called")
+            self.refused(work, "I remember nothing called")
         elif holder not in (None, number):
             self.refused(work, "is taken by")
         else:
@@ -205,7 +205,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.alias(owner, name, alias)
         number = shelf.holder(name)
         if number is None:
-            self.refused(work, "Nothing is called")
+            self.refused(work, "I remember nothing called")
         elif shelf.holder(alias) is not None:
             self.refused(work, "is taken by")
         else:
@@ -219,7 +219,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.write(owner, name, content)
         number = shelf.holder(name)
         if number is None:
-            self.refused(work, "Nothing is called")
+            self.refused(work, "I remember nothing called")
         else:
             self.wait(work)
             with shelf.changing():
@@ -233,7 +233,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.remove(owner, name)
         number = shelf.holder(name)
         if number is None:
-            self.refused(work, "Nothing is called")
+            self.refused(work, "I remember nothing called")
         else:
             self.wait(work)
             with shelf.changing():
@@ -262,7 +262,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.learning.learn(owner, NewEntry(content, kind="fact"), name)
         number, known = shelf.holder(name), shelf.knows(content)
         if number is None:
-            self.refused(work, "Nothing is called")
+            self.refused(work, "I remember nothing called")
         elif shelf.entries[number].is_superseded:
             self.refused(work, "was superseded already")
         elif shelf.entries[number].kind != "fact":
@@ -362,7 +362,9 @@ class StoreMachine(RuleBasedStateMachine):
     def lists_and_counts_agree(self) -> None:
         for owner, shelf in self.shelves.items():
             listed = self.wait(self.entries.list(owner))
-            assert [entry.id for entry in listed] == sorted(shelf.entries, reverse=True)
+            assert [entry.id for entry in sorted(listed, key=lambda e: -e.id)] == sorted(shelf.entries, reverse=True)
+            history = [entry.superseded_by is not None or entry.archived_at is not None for entry in listed]
+            assert history == sorted(history), "what holds comes first"
             assert self.wait(self.entries.counts(owner)) == Counter(held.kind for held in shelf.entries.values())
 
     @invariant()

@@ -129,10 +129,10 @@ async def test_the_model_and_the_capture_are_undone_in_the_chat(app: App, person
     await person.says("Tea is what I drink")
     text = app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
     assert text.read_text() == "- the gate code is a prime number\n- likes tea\n"
-    assert await person.says("/undo") == "Taken back: likes tea"
+    assert await person.says("/undo") == "Undone: likes tea"
     assert text.read_text() == "- the gate code is a prime number\n"
-    assert await person.says("/undo") == "Taken back: under the pot"
-    assert await person.says("/undo") == "Taken back: the gate code is a prime number"
+    assert await person.says("/undo") == "Undone: under the pot"
+    assert await person.says("/undo") == "Undone: the gate code is a prime number"
     assert text.read_text() == ""
     assert await person.says("/undo") == "There is nothing to undo."
 
@@ -146,9 +146,9 @@ async def test_undo_works_after_a_restart(start: OpenApp) -> None:
             == "Forgotten: The spare key is at Ann's (/undo brings it back)."
         )
     async with start() as app:
-        assert await Person(app).says("/undo") == "Brought back: The spare key is at Ann's"
+        assert await Person(app).says("/undo") == "Restored: The spare key is at Ann's"
         assert "at Ann's" in await Person(app).says("/memory spare-key-ann")
-        assert "Taken back: The spare key" in await Person(app).says("/undo")
+        assert "Undone: The spare key" in await Person(app).says("/undo")
 
 
 async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_before(
@@ -159,7 +159,7 @@ async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_befor
     path = files.folder(OWNER) / "MEMORY.md"
     path.write_text("likes coffee\n")
     with pytest.raises(
-        MemoryRefused, match=r"edited since that change.* The next /undo goes on with the change before"
+        MemoryRefused, match=r"edited since that change.* The next /undo continues with the change before"
     ):
         await undo.undo(OWNER)
     assert path.read_text() == "likes coffee\n"
@@ -182,9 +182,9 @@ async def test_an_undone_compaction_gives_the_conversation_back(app: App, person
         await person.says(f"number {number}")
     session = await app.sessions.get_or_create(person.address)
     before = await app.sessions.transcript(session.id)
-    assert "6 messages left my view" in await person.says("/compact 2")
+    assert "Summarised 6 messages" in await person.says("/compact 2")
     assert (await app.sessions.transcript(session.id)).summary
-    assert "Taken back: " in await person.says("/undo")
+    assert "Undone: " in await person.says("/undo")
     assert await app.sessions.transcript(session.id) == before
 
 
@@ -199,7 +199,7 @@ async def test_a_change_can_be_undone_for_30_days_and_is_purged_then(start: Open
     clock.forward(hours=2)
     async with start() as app:
         assert await app.database.value("SELECT group_concat(content) FROM entries") == "The second key is green"
-        assert "Brought back: The second key is green" in await Person(app).says("/undo")
+        assert "Restored: The second key is green" in await Person(app).says("/undo")
         assert await Person(app).says("/undo") == "There is nothing to undo."
         assert "green" in await Person(app).says("/memory second-key-green")
 
@@ -216,7 +216,7 @@ async def test_what_was_superseded_stays_so_when_its_successor_was_forgotten_and
     clock.forward(days=31)
     async with start() as app:
         person = Person(app)
-        assert "superseded" in await person.says("/memory tea until 2026-02-07")
+        assert "replaced" in await person.says("/memory tea until 2026-02-07")
         assert "superseded, from 2026-02-07" in await person.says("/recall milk")
         await person.says("Which tea do I drink?")
         assert "milk" not in str([m["content"] for m in model.requests[-1].messages])

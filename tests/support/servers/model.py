@@ -299,6 +299,8 @@ class ModelServer:
                 await self._changed.wait()
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
+        if request.target == "/chat/completions":  # as most servers, which have their API under /v1
+            return _error(Fails(404, "no such page"))
         if not request.target.endswith("/chat/completions"):
             return await self._besides_chat(request)
         chat = ChatRequest(json.loads(request.body), request.body)
