@@ -27,6 +27,7 @@ from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery
 from memory.reminders.reminders import Reminders
+from memory.reminders.tasks import Tasks
 from memory.search.activation import Activation, ActivationLog
 from memory.search.lookup import MemoryLookup
 from memory.search.ranking import Ranker
@@ -90,6 +91,7 @@ class MemoryServices:
     media: MediaStore
     reminders: Reminders
     telling: ReminderDelivery
+    tasks: Tasks
     near_dates: NearDates
     preferences: PreferenceStore
     zone_of: TimezoneLookup
@@ -166,6 +168,7 @@ def memory_services(
         media=MediaStore(database, clock),
         reminders=reminders,
         telling=ReminderDelivery(database, preferences.language, clock),
+        tasks=Tasks(database, clock),
         near_dates=NearDates(database, reminders, preferences.language, clock),
         preferences=preferences,
         zone_of=zone_of,

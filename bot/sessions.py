@@ -187,7 +187,7 @@ class SessionRunner:
         lane = self.lanes.of(address.session_id)
         for arrival in queued:
             lane.waiting.append(arrival)
-            if lane.turn is not None and not arrival.held:
+            if lane.turn is not None and not arrival.held and arrival.task is None:
                 arrival.channel.waits(arrival)
         if lane.worker is None and lane.ready:
             lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
@@ -209,8 +209,12 @@ class SessionRunner:
         return {a.inbox_id for a in (*held, *self._immediate.values()) if a.inbox_id is not None}
 
     def _resumes(self, arrival: Arrival) -> bool:
-        """Whether a session goes on with an arrival: a message that is not itself held."""
-        return not arrival.held and self._commands.called_by(arrival) is None
+        """Whether a session goes on with an arrival: a message of a person that is not itself held."""
+        return not arrival.held and self._is_message(arrival)
+
+    def _is_message(self, arrival: Arrival) -> bool:
+        """Whether a turn is made of an arrival together with others: of what is neither a command nor a task."""
+        return arrival.task is None and self._commands.called_by(arrival) is None
 
     def begins_at_once(self, arrival: Arrival) -> bool:
         """Whether work on an arrival begins as soon as it is handed over."""
@@ -253,7 +257,7 @@ class SessionRunner:
 
     async def close(self) -> None:
         """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
-        interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working]
+        interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working and lane.working[-1].task is None]
         workers = [lane.worker for lane in self.lanes.all() if lane.worker is not None]
         for task in (*workers, *self._immediate):
             task.cancel()
@@ -314,17 +318,18 @@ class SessionRunner:
             return replace(session, private=True)
 
     def _next(self, lane: SessionQueue) -> list[Arrival]:
-        """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command.
+        """Take a command or a task, or all messages up to the next one.
 
+        What a /stop held waits for a message, and for nothing else.
         What was being worked on when the program was killed is kept apart from what was not: it may be why.
         """
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
-        if self._commands.called_by(lane.waiting[at]) is None:
+        if self._is_message(lane.waiting[at]):
             at = 0
         arrivals = [lane.waiting[at]]
         del lane.waiting[at]
-        if self._commands.called_by(arrivals[0]) is None:
-            while lane.waiting and self._commands.called_by(lane.waiting[0]) is None:
+        if self._is_message(arrivals[0]):
+            while lane.waiting and self._is_message(lane.waiting[0]):
                 if lane.waiting[0].attempts != arrivals[0].attempts:
                     break
                 arrivals.append(lane.waiting.popleft())

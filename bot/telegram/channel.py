@@ -151,6 +151,9 @@ class TelegramChannel:
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
         """Show that the bot types, while nothing else does."""
+        if arrival.task is not None:  # nobody waits for it, and a draft would come with a sound
+            yield
+            return
         typing = asyncio.create_task(self._typing(arrival), name="typing")
         try:
             yield
@@ -221,12 +224,14 @@ class _TelegramReply:
         self._preview = preview
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far."""
-        self._preview.show(text)
+        """Show the answer so far, to whom it was asked by."""
+        if self._arrivals[-1].task is None:
+            self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
         """Show that a tool runs."""
-        self._preview.show(f"_{name} …_")
+        if self._arrivals[-1].task is None:
+            self._preview.show(f"_{name} …_")
 
     async def show_waiting(self, what: str) -> None:
         """Show nothing more: `busy` shows that the bot types."""
@@ -239,7 +244,9 @@ class _TelegramReply:
             return None
         last = self._arrivals[-1]
         self._channel.previewed(last, self._preview)
-        return OutgoingReply(CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker)
+        return OutgoingReply(
+            CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker, silent=last.is_quiet
+        )
 
     async def deliver_uncommitted(self, text: str) -> bool:
         """Send past the outbox, which can't be written."""

@@ -19,8 +19,9 @@ from memory.buttons import Button
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.messages import Provenance
+from memory.reminders.tasks import is_task
 from memory.service.jobs import MOST_ATTEMPTS
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, task_arrival
 from pipeline.models.client import load_sdk
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
     from memory.mail.mailbox import InboxItem, Mailbox
+    from memory.reminders.tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
@@ -72,8 +74,10 @@ class InboxWorker:
         speakers: Speakers,
         letters: UpdateParser,
         presses: CallbackHandler,
+        scheduled: Tasks,
         arrived: asyncio.Event,
     ) -> None:
+        self._scheduled = scheduled
         self._channel = channel
         self._mailbox = mailbox
         self._door = door
@@ -191,12 +195,24 @@ class InboxWorker:
         arrivals: dict[int, Arrival] = {}
         for item in items:
             try:
+                if is_task(item.payload):
+                    await self._take_task(item, arrivals)
+                    continue
                 letter = await self._for_sessions(item)
                 if letter is not None:
                     await self._take(item, letter, arrivals)
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
+
+    async def _take_task(self, item: InboxItem, arrivals: dict[int, Arrival]) -> None:
+        """Put a task whose hour has come beside the arrivals, where it is still to be done and its chat served."""
+        run = await self._scheduled.run_of(item.payload, item.received_at)
+        if run is None or not await self._door.serves(run.reminder.session_id):
+            await self._mailbox.done([item.id])
+        else:
+            arrival = task_arrival(run, self._channel, item.id, item.attempts)
+            arrivals[item.id] = replace(arrival, held=item.held)
 
     async def _named(self, arrival: Arrival) -> Arrival:
         """An arrival under the name that is its speaker's alone in the group."""

@@ -123,7 +123,9 @@ async def run_telegram(app: App) -> None:
         letters = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
         speakers = Speakers(app.database)
-        inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
+        inbox = InboxWorker(
+            channel, mailbox, door, app.runner, albums, speakers, letters, presses, app.memory.tasks, receiver.arrived
+        )
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
@@ -139,6 +141,8 @@ async def run_telegram(app: App) -> None:
         async def tell() -> None:
             for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
                 outbox.kick(session_id)
+            if await app.memory.tasks.put_in(f"{CHANNEL}:", door.serves):
+                receiver.arrived.set()
 
         app.jobs.reminders.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")

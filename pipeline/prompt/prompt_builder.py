@@ -26,6 +26,7 @@ from pipeline.prompt.prompts import (
     RELEVANT_HEADER,
     RULES_HEADER,
     SUMMARY_HEADER,
+    TASK_HINT,
     PromptStyle,
     fenced,
 )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
+    from memory.reminders.tasks import TaskRun
     from memory.search.activation import Activated, Activation, Pool
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
@@ -171,10 +173,11 @@ class PromptBuilder:
         answered: Sequence[Message] = (),
         *,
         photos: bool = False,
+        task: TaskRun | None = None,
     ) -> Volatile:
         """What the answered messages quote, the memories that fit `question`, what was found about it, and the time.
 
-        answered: the messages themselves, of which nothing is said again. photos: they show some.
+        answered: the messages themselves, of which nothing is said again. photos: they show some. task: they are one.
         """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
@@ -199,6 +202,7 @@ class PromptBuilder:
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []
+        parts += [TASK_HINT.format(hour=task.hour)] if task is not None else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(memory.provenance for memory in (*passages, *quoted)))
         return Volatile(text, context)
