@@ -358,7 +358,12 @@ def entry_keyboard(entry: Entry) -> Keyboard:
         unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
         return unsure, (back, _all_kinds())
     edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
-    return (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)), (back, _all_kinds())
+    skill = (Button(_("As a skill"), f"/makeskill_{entry.id}"),) if entry.kind == Kind.WORKFLOW else ()
+    return (
+        (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)),
+        *([skill] if skill else []),
+        (back, _all_kinds()),
+    )
 
 
 def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:

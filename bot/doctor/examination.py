@@ -50,6 +50,7 @@ CHECKS = (
     Check("model", models.models),
     Check("embedder", models.embeddings),
     Check("LightRAG", models.lightrag),
+    Check("skills", installation.skills),
 )
 
 

@@ -30,6 +30,8 @@ from pipeline.prompt.prompts import (
     PromptStyle,
     fenced,
 )
+from pipeline.skills import skill_prompt
+from pipeline.tools.skills import SKILL_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from memory.search.search import Found
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
+    from pipeline.skills import Skills
 
 
 log = structlog.get_logger(__name__)
@@ -67,11 +70,12 @@ class Memories:
 
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """What is remembered and can stand in a prompt. None: nothing of it is to."""
+    """What is remembered and can stand in a prompt, and the skills. None: nothing of it is to."""
 
     files: DailyNotes | None
     memories: Memories | None
     graph: Graph | None
+    skills: Skills | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +128,14 @@ class PromptBuilder:
         return await memories.recall.find(question, session.owner, visible)
 
     async def stable(self, session: Session, visible: Transcript, budget: Budget, lookup: Found = NOTHING) -> Stable:
-        """Identity and rules, the Markdown files, the baseline memories, the conversation's summary.
+        """Identity, the skills, the Markdown files, the baseline memories, the conversation's summary.
 
         Nothing in it depends on what was found for a message, which is only read with the rest.
         """
         style = self._style
         parts, unreadable = [style.identity], None
+        if self._sources.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
+            parts.append(skill_prompt(await self._sources.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())

@@ -48,18 +48,15 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
     async def reminder_set(
         context: ToolContext,
         text: str,
-        when: Annotated[str, Field(description="the first time, ISO 8601 on the user's clock")],
+        when: Annotated[str, Field(description="first time, ISO 8601, user's clock")],
         repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
         days: Days = "",
-        task: Annotated[
-            Literal["aloud", "quiet"] | None,
-            Field(description="to have you do at that hour what text says, and answer with or without a sound"),
-        ] = None,
+        task: Literal["no", "aloud", "quiet"] = "no",
         quote: Quote = "",
     ) -> str:
-        """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
+        """Remind the user at an hour, or do then what text says (task). Tell them day and hour as answered."""
         wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
-        wish = replace(wish, task=TaskSound(task) if task is not None else None)
+        wish = replace(wish, task=TaskSound(task) if task != "no" else None)
         if not is_asked_for(context, quote):
             with use_language(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)

@@ -1,0 +1,56 @@
+"""Commands on skills, which are tapped under what they are about: /keepskill_5 /makeskill_12."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.commands.command import Access, CommandCall, WrongArgument, command
+from config.texts import N_, _
+from pipeline.skills import package_of, read_package
+
+if TYPE_CHECKING:
+    from memory.ledger.entries import EntryStore
+    from memory.media.media import MediaStore
+    from pipeline.media.files import MediaSources
+    from pipeline.skills import SkillPackage, Skills
+
+MOST_DESCRIPTION = 300
+"""Characters of a workflow that say what it is for."""
+
+
+class SkillCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(self, skills: Skills, media: MediaStore, sources: MediaSources, entries: EntryStore) -> None:
+        self._skills = skills
+        self._media = media
+        self._sources = sources
+        self._entries = entries
+
+    @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
+    async def keepskill(self, call: CommandCall) -> str:
+        """/keepskill NUMBER"""
+        number = _number(call)
+        media = await self._media.get(call.session.owner, int(number), call.session.id)
+        package = read_package(await self._sources.fetch(media)) if media is not None else None
+        if package is None:
+            raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
+        return await self._keep(package)
+
+    @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
+    async def makeskill(self, call: CommandCall) -> str:
+        """/makeskill NUMBER"""
+        entry = await self._entries.get(call.session.owner, f"#{_number(call)}")
+        description = " ".join(entry.content.split())[:MOST_DESCRIPTION]
+        return await self._keep(package_of(entry.name, description, entry.content))
+
+    async def _keep(self, package: SkillPackage) -> str:
+        await self._skills.keep(package)
+        return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)
+
+
+def _number(call: CommandCall) -> str:
+    number = call.argument.strip().removeprefix("#")
+    if not (number.isascii() and number.isdigit() and len(number) <= 15):
+        raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
+    return number
