@@ -194,7 +194,11 @@ def read_package(content: bytes) -> SkillPackage | None:
     The SKILL.md stands at its top, or in its one folder.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except _BROKEN:  # it may be anything, such as a damaged document of an office program
+        return None
+    try:
+        with archive:
             entries = [entry for entry in archive.infolist() if not _is_clutter(entry)]
             places = [PurePosixPath(e.filename).parent for e in entries if PurePosixPath(e.filename).name == SKILL_FILE]
             place = min(places, key=lambda path: len(path.parts), default=None)

@@ -70,13 +70,15 @@ class Restore:
             _require_true(archive, manifest, stage / DATABASE)
             (stage / FILES).mkdir(exist_ok=True)
             (stage / FILES).chmod(0o700)
-            (stage / SKILLS).mkdir(exist_ok=True)
-            (stage / SKILLS).chmod(0o700)
+            has_skills = (stage / SKILLS).exists()
+            if has_skills:
+                (stage / SKILLS).chmod(0o700)
             _as_owned(stage, self._folder)
             path = self._set_aside() if self.occupied else None
             try:
                 (stage / FILES).rename(self._files)
-                (stage / SKILLS).rename(self._skills)
+                if has_skills:
+                    (stage / SKILLS).rename(self._skills)
                 (stage / DATABASE).rename(self._database)
             except OSError:
                 for folder in (self._files, self._skills):  # by now they can only be the archive's

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.console.console import ConsoleChannel, do_tasks, task_arrivals
 from bot.services import memory_services
 from config.settings import Settings
 from memory.log.sessions import Address
@@ -313,3 +314,21 @@ async def test_killed_in_its_turn_it_is_answered_once_after_a_restart(
     await database.close()
     assert [text.splitlines()[0] for text in texts(telegram)] == ["Trains run."]
     assert len(model.requests) == 2
+
+
+async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
+    start: OpenApp, model: ModelServer, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = Address("console", "local")
+    async with start() as app:
+        wish = app.memory.reminders.read(address.session_id, "look up the trains", HOUR, Repeat.ONCE)
+        await app.memory.reminders.set(address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD))
+        clock.forward(hours=1)
+        # killed between the inbox and the answer
+        assert await task_arrivals(app, address, ConsoleChannel())
+    async with start() as app:
+        model.script(Says("Trains run."))
+        for _ in range(2):
+            await do_tasks(app, address)
+        assert await app.database.value("SELECT state FROM reminders") == "told"
+    assert capsys.readouterr().out.count("Trains run.") == 1
