@@ -132,11 +132,7 @@ class Skills:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             if target.exists():
                 raise SkillRefused(
-                    _(
-                        "There is a skill {name} already: remove its folder {folder} first.",
-                        name=target.name,
-                        folder=target,
-                    )
+                    _("There is a skill {name} already: `mneme skills remove {name}` makes room.", name=target.name)
                 )
             with tempfile.TemporaryDirectory(dir=self._root, prefix=".new-") as stage:
                 made = Path(stage) / target.name
@@ -256,7 +252,7 @@ def read_skill(text: str) -> Skill:
     try:
         matter = yaml.safe_load("\n".join(lines[1:closing]))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SkillRefused(_("What {file} begins with is no YAML that can be read.", file=SKILL_FILE)) from error
+        raise SkillRefused(_("The first lines of {file} can't be read.", file=SKILL_FILE)) from error
     matter = matter if isinstance(matter, dict) else {}
     name, description = matter.get("name"), matter.get("description")
     if not isinstance(name, str) or not is_name(name):
