@@ -307,7 +307,8 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
         "notes that stand more than once": [m for m in noted if stands[m] > 1],
         "changes undone too many or too few": ["/undo"] * max(0, abs(undone - sent.undos) - unsure),
     }
-    print(f"sent: {len(sent.marks)} messages, {sent.undos} /undo, {sent.commands} other commands")
+    tasks = sum(mark[0] == "k" for mark in sent.marks)
+    print(f"sent: {len(sent.marks) - tasks} messages, {tasks} tasks, {sent.undos} /undo, {sent.commands} other commands")
     print(f"answered: {sum(shown[m] > 0 for m in sent.marks)}; shown twice: {sum(shown[m] > 1 for m in asked_for)}")
     print(f"given up at their third start, kept in the log and told so: {len(given_up)}")
     for what, which in wrong.items():

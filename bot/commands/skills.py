@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, CommandCall, WrongArgument, command
+from bot.commands.memory_browser import can_be_skill
 from config.texts import N_, _
 from pipeline.skills import package_of, read_package
 
@@ -32,7 +34,9 @@ class SkillCommands:
         """/keepskill NUMBER"""
         number = _number(call)
         media = await self._media.get(call.session.owner, int(number), call.session.id)
-        package = read_package(await self._sources.fetch(media)) if media is not None else None
+        package = None
+        if media is not None:
+            package = await asyncio.to_thread(read_package, await self._sources.fetch(media))
         if package is None:
             raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
         return await self._keep(package)
@@ -41,6 +45,10 @@ class SkillCommands:
     async def makeskill(self, call: CommandCall) -> str:
         """/makeskill NUMBER"""
         entry = await self._entries.get(call.session.owner, f"#{_number(call)}")
+        if not can_be_skill(entry):
+            raise WrongArgument(
+                _("{name} is no workflow that I know from you: only such become skills.", name=entry.name)
+            )
         description = " ".join(entry.content.split())[:MOST_DESCRIPTION]
         return await self._keep(package_of(entry.name, description, entry.content))
 

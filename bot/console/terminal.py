@@ -162,7 +162,9 @@ class _Chat:
         for due, text in await self._app.memory.telling.due_in(self._address.session_id):
             self._channel.show_beside(text)
             await self._app.memory.telling.shown(due)
-        if not self._busy and (tasks := await task_arrivals(self._app, self._address, self._channel)):
+        if tasks := await task_arrivals(self._app, self._address, self._channel):
+            while self._answering is not None and not self._answering.done():
+                await asyncio.wait([self._answering])
             self._answering = asyncio.create_task(self._answer(tasks))
 
     @property

@@ -211,7 +211,7 @@ async def move_reminders(connection: aiosqlite.Connection, former: str, present:
     )
     # what was due before the move was known could not arrive
     await connection.execute(
-        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed'"
+        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed' AND task IS NULL"
         " AND owner_id = (SELECT id FROM owners WHERE name = ?)",
         (present,),
     )

@@ -45,8 +45,8 @@ SECONDS = 180
 SIDE_BY_SIDE = 2
 """Files of one turn that are fetched and read at a time: fewer than there is room for, so that others get on."""
 NO_ROOM = "too many pictures at once, so it is not shown"
-FILES_CHARACTERS = 300
-"""Characters that are shown of the names of a skill's files."""
+SHOWN_CHARACTERS = 300
+"""Characters that are shown of what a skill is for, and of its files' names, where it is asked whether to keep it."""
 READ_TOOL = "document_read"
 """The tool that reads a document in parts; where the model has it not, more of the text is shown."""
 
@@ -271,8 +271,8 @@ def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
     question = _(
         "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",
         name=package.skill.name,
-        description=package.skill.description,
-        files=shorten(", ".join(names), FILES_CHARACTERS, placeholder=f" ... ({len(names)})"),
+        description=shorten(package.skill.description, SHOWN_CHARACTERS, placeholder=" ..."),
+        files=shorten(", ".join(names), SHOWN_CHARACTERS, placeholder=f" ... ({len(names)})"),
         size=f"{package.size / 1000:.1f}",
         command=f"/keepskill_{media.id}",
     )
