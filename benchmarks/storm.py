@@ -308,7 +308,7 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
         "changes undone too many or too few": ["/undo"] * max(0, abs(undone - sent.undos) - unsure),
     }
     tasks = sum(mark[0] == "k" for mark in sent.marks)
-    print(f"sent: {len(sent.marks) - tasks} messages, {tasks} tasks, {sent.undos} /undo, {sent.commands} other commands")
+    print(f"sent: {len(sent.marks) - tasks} messages, {sent.undos} /undo, {sent.commands} commands, {tasks} tasks")
     print(f"answered: {sum(shown[m] > 0 for m in sent.marks)}; shown twice: {sum(shown[m] > 1 for m in asked_for)}")
     print(f"given up at their third start, kept in the log and told so: {len(given_up)}")
     for what, which in wrong.items():
