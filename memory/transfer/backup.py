@@ -86,7 +86,7 @@ class Backup:
         """Raises StoreError where a backup can't be written to `target`; another backup may be there."""
         if not self._database.is_file():
             raise StoreError(f"There is no {self._database} to back up: set MNEME_DATA_DIR, or start the bot first.")
-        if target.resolve().is_relative_to(self._files.resolve()):
+        if any(target.resolve().is_relative_to(folder.resolve()) for folder in (self._files, self._skills)):
             raise StoreError(f"{target} is inside of what is backed up: name a file elsewhere.")
         try:
             mode = target.stat().st_mode
