@@ -74,6 +74,7 @@ from pipeline.tools.entries import (
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
+from pipeline.tools.plain_reminders import PlainReminders
 from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.skills import SKILL_TOOL, skill_tool
 from pipeline.tools.toolbox import Tool, Toolbox
@@ -119,6 +120,7 @@ class App:
     media: MediaSources
     pages: Pages
     metrics: Metrics | None
+    checker: FactChecker
 
     @property
     def database(self) -> Database:
@@ -240,6 +242,7 @@ def _assemble(
     stack.push_async_callback(reminding.close)
 
     recall_only = NoModelFallback(memory.recall) if enabled else None
+    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -258,7 +261,7 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, recall_only, clock),
+            ToolLoop(toolbox, turn_limits, recall_only, plain_reminders, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, meaning.wake),
@@ -316,7 +319,8 @@ def _assemble(
         clock,
     )
     jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
-    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
+    health = Health(memory.database)
+    return App(settings, clock, memory, models, runner, jobs, health, sources, Pages(), metrics, checker)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -188,7 +188,8 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        defaults=Defaults(catalogue.tiers[Tier.BALANCED].temperature, local.max_output_tokens, tools=tools),
+        # a small model wanders at the temperature of a large one
+        defaults=Defaults(catalogue.tiers[Tier.FAST].temperature, local.max_output_tokens, tools=tools),
         sees=False,
     )
     stack.push_async_callback(talking.close)

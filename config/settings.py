@@ -26,8 +26,8 @@ ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
-_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
-"""What Telegram takes for one, and too long to be guessed."""
+_HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+"""What others show us in a header: what Telegram takes for one, and too long to be guessed."""
 
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
@@ -94,6 +94,11 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
+    mcp_token: SecretStr | None = None
+    mcp_owner: str | None = None
+    web_port: int = Field(default=8765, ge=1, le=65_535)
+    web_url: HttpUrl | None = None
+
     memory_enabled: bool = True
     memory_scope: MemoryScope = MemoryScope.CHAT
     memory_recent_days: int = Field(default=7, ge=0, le=365)
@@ -152,10 +157,10 @@ class Settings(BaseSettings):
             raise ValueError(f"{value.path} is taken: choose another path, such as /telegram")
         return value
 
-    @field_validator("telegram_webhook_secret")
+    @field_validator("telegram_webhook_secret", "mcp_token")
     @classmethod
     def _takes_for_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not _WEBHOOK_SECRET.fullmatch(value.get_secret_value()):
+        if value is not None and not _HEADER_SECRET.fullmatch(value.get_secret_value()):
             raise ValueError("16 to 256 letters, digits, - and _ are needed, such as `openssl rand -hex 32` makes")
         return value
 
@@ -235,6 +240,12 @@ class Settings(BaseSettings):
             raise ValueError(
                 "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: the web server in front passes messages on to it"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _there_is_memory_to_serve(self) -> Settings:
+        if self.mcp_token is not None and not self.memory_enabled:
+            raise ValueError("MCP_TOKEN has other programs ask the memory, which MEMORY_ENABLED=false turns off")
         return self
 
     @property

@@ -52,7 +52,7 @@ class OpenMemory:
 
 
 @contextlib.asynccontextmanager
-async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
+async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
     from bot.models import NO_MODELS, awake, meaning_models
@@ -74,7 +74,7 @@ async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
 
 def _with_shelf(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
     async def run() -> None:
-        async with _shelf(by_meaning=by_meaning) as shelf:
+        async with open_memory(by_meaning=by_meaning) as shelf:
             await work(shelf)
 
     asyncio.run(run())
@@ -115,7 +115,7 @@ def list_entries(
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.list(owner, kind)
         lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in entries]
-        _print_all([_entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
+        _print_all([entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -188,7 +188,7 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.unconfirmed(owner)
         lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in entries]
-        _print_all([_entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
+        _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -324,7 +324,7 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
     from bot.commands.memory_browser import format_entry
 
     if as_json:
-        _print_json(_entry_json(entry))
+        _print_json(entry_json(entry))
     else:
         typer.echo(format_entry(entry))
 
@@ -347,7 +347,8 @@ def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _entry_json(entry: Entry) -> dict[str, object]:
+def entry_json(entry: Entry) -> dict[str, object]:
+    """An entry as programs are given it."""
     return {
         "name": entry.name,
         "aliases": entry.aliases,

@@ -60,6 +60,7 @@ _ORIGINS: Mapping[str, str] = {
     Author.CONSOLIDATION: N_("learned from a conversation"),
     Author.COMPACTION: N_("the summary of a conversation"),
     Author.IMPORT: N_("brought from elsewhere"),
+    Author.MCP: N_("from another program"),
 }
 """Where an entry comes from, as a person would say it."""
 SEARCH = "search"

@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram import MessageOriginChannel, MessageOriginChat, MessageOriginHiddenUser, MessageOriginUser
+from telegram import (
+    Animation,
+    Audio,
+    MessageOriginChannel,
+    MessageOriginChat,
+    MessageOriginHiddenUser,
+    MessageOriginUser,
+    Voice,
+)
 from telegram.ext import filters
 
 from bot.telegram import CHANNEL
+from bot.telegram.rich_message import rich_media, rich_text
 from config.texts import N_
 from memory.media.media import MediaFile, MediaKind
 
@@ -18,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from telegram import (
-        Audio,
         Contact,
         Document,
         Location,
@@ -26,9 +34,9 @@ if TYPE_CHECKING:
         MessageOrigin,
         PhotoSize,
         Poll,
+        TelegramObject,
         Update,
         VideoNote,
-        Voice,
     )
 
 
@@ -69,14 +77,18 @@ def content_of(update: Update) -> Content | None:
     message = update.effective_message
     if message is None or message.successful_payment is not None or filters.StatusUpdate.ALL.check_update(update):
         return None
-    text = message.text or message.caption
-    files = files_of(message)
+    text, files = text_of(message), files_of(message)
     if text or files:
-        return Content(text or "", files)
+        return Content(text, files)
     if (described := _described(message, is_new=update.edited_message is None)) is not None:
         return described
     # a field that this version does not know is most likely a new kind of content
     return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
+
+
+def text_of(message: Message) -> str:
+    """The words of a message: its text, its caption, or a rich message as Markdown."""
+    return message.text or message.caption or rich_text(message)
 
 
 def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
@@ -85,7 +97,8 @@ def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]
         if getattr(message, field) is not None and getattr(message, field) != ():
             return () if quoted else (_other(name),)
     media_file = _file_of(message)
-    return () if media_file is None else (replace(media_file, quoted=quoted),)
+    media_files = [media_file] if media_file is not None else map(_rich_file, rich_media(message))
+    return tuple(replace(media_file, quoted=quoted) for media_file in media_files)
 
 
 def _file_of(message: Message) -> MediaFile | None:
@@ -101,6 +114,21 @@ def _file_of(message: Message) -> MediaFile | None:
     if message.video_note is not None:
         return _file(MediaKind.VIDEO_NOTE, message.video_note, None, "video/mp4")
     return None
+
+
+def _rich_file(media: tuple[PhotoSize, ...] | TelegramObject) -> MediaFile:
+    """A photo or a file among the blocks of a rich message."""
+    match media:
+        case tuple():
+            return _file(MediaKind.PHOTO, _best(media))
+        case Voice():
+            return _file(MediaKind.VOICE, media, None, media.mime_type)
+        case Audio():
+            return _file(MediaKind.AUDIO, media, media.file_name or media.title, media.mime_type)
+        case Animation():
+            return _other(_UNREADABLE["animation"])
+        case _:
+            return _other(_UNREADABLE["video"])
 
 
 def plain_name(name: str) -> str:

@@ -13,7 +13,8 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.media import content_of, files_of, origin_of, plain_name
+from bot.telegram.media import content_of, files_of, origin_of, plain_name, text_of
+from bot.telegram.rich_message import rich_text
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival
@@ -262,7 +263,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
 def _quoted(message: Message, me: User) -> Passage | None:
     """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
     replied = message.reply_to_message
-    whole = (replied.text or replied.caption) if replied is not None else None
+    whole = text_of(replied) if replied is not None else None
     wording = message.quote.text if message.quote is not None else whole
     if not wording:
         return None
@@ -314,7 +315,11 @@ def _is_addressed(message: Message, me: User) -> bool:
             return True
         if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
             return True
-    return False
+    return message.text is None and handle in _words(rich_text(message))  # which has no entities
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip("*_~|`.,:;!?()").lower() for word in text.split()]
 
 
 def _without_mention(text: str, me: User) -> str:

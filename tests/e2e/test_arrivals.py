@@ -72,6 +72,28 @@ async def test_what_is_no_text_is_told_in_words(
     assert model.requests[0].said == [told]
 
 
+RICH = {"rich_message": {"blocks": [{"type": "paragraph", "text": ["My cat is ", {"type": "bold", "text": "Pixel"}]}]}}
+
+ANSWERED = RICH | {
+    "message_id": 5,
+    "date": 1_760_000_000,
+    "chat": {"id": ANN, "type": "private", "first_name": "Ann"},
+    "from": {"id": ANN, "is_bot": False, "first_name": "Ann"},
+}
+
+
+async def test_a_rich_message_is_read_and_so_is_one_that_is_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, fields=RICH)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says("And this?", chat_id=ANN, fields={"reply_to_message": ANSWERED})
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert model.requests[0].said == ["My cat is **Pixel**"]
+    assert "My cat is **Pixel**" in model.requests[1].prompt
+
+
 @pytest.mark.parametrize(
     ("sends", "fields", "named"),
     [
