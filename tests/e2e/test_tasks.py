@@ -332,3 +332,19 @@ async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
             await do_tasks(app, address)
         assert await app.database.value("SELECT state FROM reminders") == "told"
     assert capsys.readouterr().out.count("Trains run.") == 1
+
+
+async def test_in_a_private_talk_it_is_done_and_nothing_of_it_is_kept(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        await task(app, "look up the trains", HOUR, "daily")
+        telegram.user_says("/private", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        model.script(Says("Trains run."))
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: any("Trains run." in text for text in texts(telegram)))
+        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
+        assert await app.database.value("SELECT count(*) FROM messages") == 0
+        assert await app.database.value("SELECT state FROM reminders WHERE told_at IS NOT NULL") == "waiting"
