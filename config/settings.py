@@ -22,12 +22,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from config.errors import ConfigurationError
 
 ENV_FILE = Path(".env")
+DATABASE_NAME = "mneme.db"
 ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
+# What others show us in a header: what Telegram takes for one, and too long to be guessed.
 _HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
-"""What others show us in a header: what Telegram takes for one, and too long to be guessed."""
 
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
@@ -270,6 +271,11 @@ class Settings(BaseSettings):
         return ZoneInfo(self.timezone)
 
     @property
+    def database_file(self) -> Path:
+        """Where what is remembered is kept."""
+        return self.mneme_data_dir / DATABASE_NAME
+
+    @property
     def models_dir(self) -> Path:
         """Where the weights of local models are kept."""
         return self.mneme_data_dir / "models"
@@ -336,6 +342,7 @@ def _sentence(error: ValidationError) -> str:
     return f"{str(first['loc'][0]).upper()} is not usable: {text.replace('Input should', 'it should')}."
 
 
+# What is allowed, by the kind of error, where the validator's own words are for programmers.
 _ALLOWED = {
     "bool_parsing": "true or false is needed",
     "int_parsing": "a whole number is needed",
@@ -345,4 +352,3 @@ _ALLOWED = {
     "url_scheme": "an address that begins with http:// or https:// is needed",
     "string_pattern_mismatch": "an address such as http://localhost:3128 is needed",
 }
-"""What is allowed, by the kind of error, where the validator's own words are for programmers."""

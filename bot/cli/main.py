@@ -155,7 +155,7 @@ async def _run(settings: Settings) -> None:
 def _observed(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
-    from bot.web.server import observed
+    from bot.web.metrics import observed
 
     return observed(app, app.metrics, app.settings.metrics_port)
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import DATABASE_NAME, settings_with_logging
+from bot.cli.start import settings_with_logging
+from config.texts import in_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
 
@@ -56,18 +57,18 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
     from bot.models import NO_MODELS, awake, meaning_models
-    from bot.services import memory_services
+    from bot.services import MemoryServices
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
     settings = settings_with_logging(quiet=True)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+        database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
         models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:
             typer.echo(f"Only by words: {models.trouble}", err=True)
-        memory = memory_services(settings, database, TokenCounter(), system_clock, models)
+        memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)
         await memory.preferences.load()
         yield OpenMemory(settings, memory)
 
@@ -114,7 +115,7 @@ def list_entries(
 
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in entries]
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {in_line(entry.content)}" for entry in entries]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work)
@@ -187,7 +188,7 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
 
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.unconfirmed(owner)
-        lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in entries]
+        lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_shelf(work)
@@ -327,10 +328,6 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
         _print_json(entry_json(entry))
     else:
         typer.echo(format_entry(entry))
-
-
-def _beginning(entry: Entry) -> str:
-    return " ".join(entry.content.split())[:80]
 
 
 def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, CommandCall, WrongArgument, command
@@ -20,31 +21,29 @@ MOST_DESCRIPTION = 300
 """Characters of a workflow that say what it is for."""
 
 
+@dataclass(frozen=True, slots=True)
 class SkillCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(self, skills: Skills, media: MediaStore, sources: MediaSources, entries: EntryStore) -> None:
-        self._skills = skills
-        self._media = media
-        self._sources = sources
-        self._entries = entries
+    skills: Skills
+    media: MediaStore
+    sources: MediaSources
+    entries: EntryStore
 
     @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
     async def keepskill(self, call: CommandCall) -> str:
-        """/keepskill NUMBER"""
         number = _number(call)
-        media = await self._media.get(call.session.owner, int(number), call.session.id)
+        media = await self.media.get(call.session.owner, int(number), call.session.id)
         package = None
         if media is not None:
-            package = await asyncio.to_thread(read_package, await self._sources.fetch(media))
+            package = await asyncio.to_thread(read_package, await self.sources.fetch(media))
         if package is None:
             raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
         return await self._keep(package)
 
     @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
     async def makeskill(self, call: CommandCall) -> str:
-        """/makeskill NUMBER"""
-        entry = await self._entries.get(call.session.owner, f"#{_number(call)}")
+        entry = await self.entries.get(call.session.owner, f"#{_number(call)}")
         if not can_be_skill(entry):
             raise WrongArgument(
                 _("{name} is no workflow that I know from you: only such become skills.", name=entry.name)
@@ -53,7 +52,7 @@ class SkillCommands:
         return await self._keep(package_of(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:
-        await self._skills.keep(package)
+        await self.skills.keep(package)
         return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)
 
 

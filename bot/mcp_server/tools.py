@@ -50,8 +50,8 @@ RESULTS = 10
 TITLE_CHARACTERS = 100
 MEMORY = "memory://"
 ENTRIES, MESSAGES = f"{MEMORY}entries/", f"{MEMORY}messages/"
+# What `search` names its results by.
 _FETCHED = re.compile(r"(?P<kind>entry|message):(?P<number>[0-9]{1,15})")
-"""What `search` names its results by."""
 
 Query = Annotated[str, Field(max_length=LONGEST_QUERY)]
 

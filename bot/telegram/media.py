@@ -20,7 +20,7 @@ from telegram.ext import filters
 
 from bot.telegram import CHANNEL
 from bot.telegram.rich_message import rich_media, rich_text
-from config.texts import N_
+from config.texts import N_, in_line
 from memory.media.media import MediaFile, MediaKind
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ LONGEST_TEXT = 300
 NAME_CHARACTERS = 40
 """What is shown of a name, which its owner chooses freely and may make 129 characters long."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
+# What is content of a message and can't be read here, by its field.
 _UNREADABLE = {
     "animation": N_("this animation"),
     "video": N_("this video"),
@@ -60,7 +61,6 @@ _UNREADABLE = {
     "giveaway_winners": N_("this giveaway"),
     "passport_data": N_("this passport data"),
 }
-"""What is content of a message and can't be read here, by its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _described(message: Message, *, is_new: bool) -> Content | None:
         return Content(f"{message.dice.emoji} {message.dice.value}")
     if message.venue is not None:
         venue = message.venue
-        place = f"{_short(venue.title)}, {_short(venue.address)}"
+        place = f"{in_line(venue.title, LONGEST_TEXT)}, {in_line(venue.address, LONGEST_TEXT)}"
         return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
     if message.location is not None:
         # one that is shared live tells each move as an edit
@@ -173,8 +173,8 @@ def _described(message: Message, *, is_new: bool) -> Content | None:
     if message.poll is not None:
         return Content(_poll(message.poll), worded=True)
     if message.checklist is not None:
-        tasks = "".join(f"\n- {_short(task.text)}" for task in message.checklist.tasks)
-        return Content(f"[list: {_short(message.checklist.title)}]{tasks}", worded=True)
+        tasks = "".join(f"\n- {in_line(task.text, LONGEST_TEXT)}" for task in message.checklist.tasks)
+        return Content(f"[list: {in_line(message.checklist.title, LONGEST_TEXT)}]{tasks}", worded=True)
     return None
 
 
@@ -203,14 +203,9 @@ def _position(location: Location) -> str:
 
 def _contact(contact: Contact) -> str:
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    return f"[contact: {plain_name(name)}, {_short(contact.phone_number)}]"
+    return f"[contact: {plain_name(name)}, {in_line(contact.phone_number, LONGEST_TEXT)}]"
 
 
 def _poll(poll: Poll) -> str:
-    votes = "".join(f"\n- {_short(option.text)} ({option.voter_count})" for option in poll.options)
-    return f"[poll: {_short(poll.question)}]{votes}"
-
-
-def _short(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= LONGEST_TEXT else f"{plain[:LONGEST_TEXT]}…"
+    votes = "".join(f"\n- {in_line(option.text, LONGEST_TEXT)} ({option.voter_count})" for option in poll.options)
+    return f"[poll: {in_line(poll.question, LONGEST_TEXT)}]{votes}"

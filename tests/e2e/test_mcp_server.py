@@ -21,7 +21,7 @@ from bot.cli.main import main
 from bot.mcp_server.http import MOST_BYTES
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
-from bot.services import memory_services
+from bot.services import MemoryServices
 from config.errors import ConfigurationError
 from config.settings import Settings, load_settings
 from memory.clock import system_clock
@@ -195,7 +195,7 @@ def test_any_text_gets_an_answer_or_a_sentence(tmp_path_factory: pytest.TempPath
     async def ask_all(folder: Path) -> None:
         chosen = Settings.model_validate({"mneme_data_dir": folder})
         database = await Database.open(folder / "mneme.db")
-        memory = memory_services(chosen, database, TokenCounter(), system_clock)
+        memory = MemoryServices(chosen, database, TokenCounter(), system_clock)
         await memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         async with Client(
             memory_server(MemoryTools(memory, FactChecker(None)), owner_of), raise_exceptions=True

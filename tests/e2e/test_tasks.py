@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.console.console import ConsoleChannel, do_tasks, task_arrivals
-from bot.services import memory_services
+from bot.services import MemoryServices
 from config.settings import Settings
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -294,7 +294,7 @@ async def test_killed_in_its_turn_it_is_answered_once_after_a_restart(
     environment = bot_environment(telegram, model, ANN)
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
-    memory = memory_services(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
     wish = memory.reminders.read(CHAT, "look up the trains", "2026-01-01T09:00", Repeat.ONCE)
     await memory.reminders.set(CHAT, CHAT, replace(wish, task=TaskSound.ALOUD))
     model.script(Holds("This will never be"), Says("Trains run."))
