@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from config.texts import _
+from config.texts import _, in_line
 from memory.errors import MnemeError
 from memory.transfer.archive import stays_inside
 
@@ -94,10 +94,10 @@ class Skills:
                 state = (folder / SKILL_FILE).stat()
                 key = (folder, state.st_mtime_ns, state.st_size)
                 read[key] = found[folder.name] = self._read.get(key) or _skill_in(folder)
-            except (OSError, SkillRefused) as error:
-                found[folder.name] = (
-                    _("it has no {file} that can be read", file=SKILL_FILE) if _is_os(error) else f"{error}"
-                )
+            except OSError:
+                found[folder.name] = _("it has no {file} that can be read", file=SKILL_FILE)
+            except SkillRefused as error:
+                found[folder.name] = str(error)
         self._read = read
         return found
 
@@ -166,7 +166,7 @@ def skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple
     if not skills:
         return "", []
     for characters in SHORTER:
-        lines = [f"- {skill.name}: {_cut(skill.description, characters)}" for skill in skills]
+        lines = [f"- {skill.name}: {in_line(skill.description, characters)}" for skill in skills]
         if tokens("\n".join([PROMPT_HEADER, *lines])) <= PROMPT_TOKENS:
             return "\n".join([PROMPT_HEADER, *lines]), []
     shown = [PROMPT_HEADER]
@@ -282,7 +282,7 @@ def package_of(name: str, description: str, body: str) -> SkillPackage:
 
     parts = "".join(c if c.isalnum() else " " for c in unicodedata.normalize("NFKC", name).lower()).split()
     plain = "-".join(parts)[:LONGEST_NAME].strip("-")
-    matter = {"name": plain, "description": _cut(" ".join(description.split()), LONGEST_DESCRIPTION)}
+    matter = {"name": plain, "description": in_line(description, LONGEST_DESCRIPTION - 1)}
     front = yaml.safe_dump(matter, allow_unicode=True, sort_keys=False, width=1 << 16)
     text = f"{_FENCE}\n{front}{_FENCE}\n\n{body.strip()}\n"
     return SkillPackage(read_skill(text), {SKILL_FILE: text.encode()})
@@ -296,13 +296,5 @@ def _skill_in(folder: Path) -> Skill:
     return skill
 
 
-def _is_os(error: Exception) -> bool:
-    return isinstance(error, OSError)
-
-
 def _names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())[:MOST_FILES]
-
-
-def _cut(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[: characters - 1]}…"
