@@ -7,10 +7,11 @@
 
 The real program talks to a Bot API server and a scripted model in this process, which streams its answers, calls
 tools, and says in each answer which messages it has read. People write in five chats and a group, remember and undo,
-begin conversations anew and compact them. At the end the program may finish; then every message must have been
-worked on in one turn and answered, every note stand once, every /undo have undone one change. A message that Telegram
-showed twice, since its confirmation was lost with the process or with the line, is counted apart: nobody can know.
-So is one that two kills have hit, and that was given up with a sentence at the third start.
+begin conversations anew and compact them, and tasks come due (not with --power-cut, which sees the bot's writes alone).
+At the end the program may finish; then every message and every task must have been worked on in one turn and answered,
+every note stand once, every /undo have undone one change. A message that Telegram showed twice, since its confirmation
+was lost with the process or with the line, is counted apart: nobody can know. So is one that two kills have hit, and
+that was given up with a sentence at the third start.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import collections
+import contextlib
 import random
 import re
 import resource
@@ -48,7 +50,7 @@ END = "so it is."
 GIVEN_UP = "I could not handle this message"
 """What is said of a message that the program was killed over twice: it is in the log, and nothing was done for it."""
 PATIENCE = 180
-_SAID = re.compile(r"\b[mtrux]\d+\b")
+_SAID = re.compile(r"\b[kmtrux]\d+\b")
 _HOSTILE: JsonObject = {"query": "a{9999999}", "regex": True}
 """A regular expression that takes 2.7 GB to compile: the model looks for it where a message has the mark x."""
 
@@ -119,6 +121,23 @@ def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> N
             says = f"/remember the boat {mark} is for sale" if kind == "r" else f"Please look at {mark}"
             update = telegram.user_says(says, chat_id=chat)
     sent.updates[chat, telegram.message_id_of(update)] = mark
+
+
+def task_comes_due(sent: Sent, chance: random.Random, folder: Path) -> None:
+    """A task of one of the chats that has written before is due now."""
+    chat = chance.choice(CHATS)
+    mark = sent.new("k", chat)
+    with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(folder / "data" / "mneme.db")) as connection:
+        with connection:
+            set_now = connection.execute(
+                "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, state, task, next_at,"
+                " created_at) SELECT id, name, ?1, 'once', '2026-01-01T00:00', 'UTC', 'waiting', 'aloud', ?2, ?2"
+                " FROM owners WHERE name = ?3",
+                (f"Please look at {mark}", "2026-01-01T00:00:00.000Z", f"telegram:{chat}"),
+            )
+        if set_now.rowcount:
+            return
+    del sent.marks[mark]  # nobody there yet, or the database busy
 
 
 async def fill_the_disk(
@@ -192,7 +211,7 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
             began = time.monotonic()
             for number in range(kills):
                 async with running_bot(environment, folder) as process:
-                    await _live(telegram, sent, chance, faults=faults)
+                    await _live(telegram, sent, chance, None if power_cut else folder, faults=faults)
                     if faults and power is None and chance.random() < 0.1:
                         await fill_the_disk(process, telegram, sent, chance, folder)
                 if power is not None:
@@ -211,8 +230,15 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
             return _count(telegram, sent, folder)
 
 
-async def _live(telegram: BotApiServer, sent: Sent, chance: random.Random, *, faults: bool) -> None:
-    """Let the program live for a moment: mostly until it works, and then for the length of a turn."""
+async def _live(
+    telegram: BotApiServer, sent: Sent, chance: random.Random, folder: Path | None, *, faults: bool
+) -> None:
+    """Let the program live for a moment: mostly until it works, and then for the length of a turn.
+
+    folder: where tasks come due.
+    """
+    if folder is not None and chance.random() < 0.5:
+        task_comes_due(sent, chance, folder)
     for _ in range(chance.randrange(4)):
         people_write(telegram, sent, chance)
     if chance.random() < 0.15:
@@ -241,6 +267,7 @@ async def _quiet(telegram: BotApiServer, folder: Path) -> None:
 def _is_at_rest(folder: Path) -> bool:
     left = _rows(folder, "SELECT count(*) FROM inbox WHERE state <> 'done'")[0][0]
     left += _rows(folder, "SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0]
+    left += _rows(folder, "SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')")[0][0]
     return not left
 
 
@@ -265,7 +292,7 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
     stands = collections.Counter[str]()
     for (content,) in _rows(folder, live):
         stands.update(_SAID.findall(str(content)))
-    asked_for = [mark for mark in sent.marks if mark[0] in "mtx"]
+    asked_for = [mark for mark in sent.marks if mark[0] in "kmtx"]
     noted = [mark for mark in sent.marks if mark[0] in "tr"]
     # what was given up was or was not done before: of commands in the chat of /undo it is not known which
     unsure = sum(mark[0] in "/u" for mark in given_up)
@@ -280,7 +307,8 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
         "notes that stand more than once": [m for m in noted if stands[m] > 1],
         "changes undone too many or too few": ["/undo"] * max(0, abs(undone - sent.undos) - unsure),
     }
-    print(f"sent: {len(sent.marks)} messages, {sent.undos} /undo, {sent.commands} other commands")
+    tasks = sum(mark[0] == "k" for mark in sent.marks)
+    print(f"sent: {len(sent.marks) - tasks} messages, {sent.undos} /undo, {sent.commands} commands, {tasks} tasks")
     print(f"answered: {sum(shown[m] > 0 for m in sent.marks)}; shown twice: {sum(shown[m] > 1 for m in asked_for)}")
     print(f"given up at their third start, kept in the log and told so: {len(given_up)}")
     for what, which in wrong.items():

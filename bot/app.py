@@ -14,6 +14,7 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
+from bot.commands.skills import SkillCommands
 from bot.commands.status import MemoryReport, Status
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
@@ -52,6 +53,7 @@ from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
+from pipeline.skills import Skills
 from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
@@ -73,6 +75,7 @@ from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.plain_reminders import PlainReminders
 from pipeline.tools.reminders import reminder_tools
+from pipeline.tools.skills import SKILL_TOOL, skill_tool
 from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
@@ -192,18 +195,21 @@ def _assemble(
     models = ModelChoice(model, talking.others, memory.preferences)
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
+    skills = Skills(settings.mneme_data_dir)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
-        # who has sent no media pays for no tools over them
+        # who has sent no media pays for no tools over them, and nobody for skills where there are none
         with_media = await memory.media.has_any(owner)
-        specs = tuple(spec for spec in toolbox.specs if with_media or spec.name not in MEDIA_TOOLS)
+        without = () if with_media else MEDIA_TOOLS
+        without = without if await skills.all() else (*without, SKILL_TOOL)
+        specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
         return Budget(talks.name, talks.window, counter, style.identity, specs)
 
     reader, sources = media_reader(settings, memory.media, budget, stack)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
-    tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
+    tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
     memory.forgetting.also(memory.turns.drop_owed)
     graph = lightrag_of(settings) if settings.lightrag_url is not None else None
@@ -213,7 +219,7 @@ def _assemble(
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
-    prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
+    prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
     writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
@@ -306,7 +312,9 @@ def _assemble(
     )
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    groups = (conversation, looking, changing, ReminderCommands(memory.reminders), preferring, letting_in)
+    keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
+    reminding_commands = ReminderCommands(memory.reminders)
+    groups = (conversation, looking, changing, reminding_commands, preferring, letting_in, keeping_skills)
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
     runner = SessionRunner(

@@ -26,6 +26,7 @@ from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery
 from memory.reminders.reminders import Reminders
+from memory.reminders.tasks import Tasks
 from memory.search.activation import Activation, ActivationLog
 from memory.search.lookup import MemoryLookup
 from memory.search.ranking import Ranker
@@ -111,6 +112,7 @@ class MemoryServices:
 
         self.reminders = Reminders(database, clock, self.zone_of, self._introduces)
         self.telling = ReminderDelivery(database, self.preferences.language, clock)
+        self.tasks = Tasks(database, clock)
         self.near_dates = NearDates(database, self.reminders, self.preferences.language, clock)
 
     def _introduces(self, session_id: str) -> bool:

@@ -163,7 +163,7 @@ class SessionRunner:
             # since a command that runs meanwhile may change it
             session = await self.sessions.get_or_create(address)
             # a session goes on with a message that is not itself held
-            goes_on = any(not a.held and self.command_runner.called_by(a) is None for a in queued)
+            goes_on = any(not a.held and self._is_message(a) for a in queued)
             if session.state is not SessionState.ACTIVE and goes_on:
                 await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 session = await self.sessions.get_or_create(address)
@@ -176,7 +176,7 @@ class SessionRunner:
         lane = self.lanes.of(address.session_id)
         for arrival in queued:
             lane.waiting.append(arrival)
-            if lane.turn is not None and not arrival.held:
+            if lane.turn is not None and not arrival.held and arrival.task is None:
                 arrival.channel.waits(arrival)
         if lane.worker is None and lane.ready:
             lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
@@ -196,6 +196,10 @@ class SessionRunner:
         lanes = self.lanes.all()
         held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
         return {a.inbox_id for a in (*held, *self._immediate.values()) if a.inbox_id is not None}
+
+    def _is_message(self, arrival: Arrival) -> bool:
+        """Whether a turn is made of an arrival together with others: of what is neither a command nor a task."""
+        return arrival.task is None and self.command_runner.called_by(arrival) is None
 
     def begins_at_once(self, arrival: Arrival) -> bool:
         """Whether work on an arrival begins as soon as it is handed over."""
@@ -238,7 +242,7 @@ class SessionRunner:
 
     async def close(self) -> None:
         """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
-        interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working]
+        interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working and lane.working[-1].task is None]
         workers = [lane.worker for lane in self.lanes.all() if lane.worker is not None]
         for task in (*workers, *self._immediate):
             task.cancel()
@@ -299,17 +303,18 @@ class SessionRunner:
             return replace(session, private=True)
 
     def _next(self, lane: SessionQueue) -> list[Arrival]:
-        """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command.
+        """Take a command or a task, or all messages up to the next one.
 
+        What a /stop held waits for a message, and for nothing else.
         What was being worked on when the program was killed is kept apart from what was not: it may be why.
         """
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
-        if self.command_runner.called_by(lane.waiting[at]) is None:
+        if self._is_message(lane.waiting[at]):
             at = 0
         arrivals = [lane.waiting[at]]
         del lane.waiting[at]
-        if self.command_runner.called_by(arrivals[0]) is None:
-            while lane.waiting and self.command_runner.called_by(lane.waiting[0]) is None:
+        if self._is_message(arrivals[0]):
+            while lane.waiting and self._is_message(lane.waiting[0]):
                 if lane.waiting[0].attempts != arrivals[0].attempts:
                     break
                 arrivals.append(lane.waiting.popleft())

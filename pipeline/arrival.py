@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from config.texts import N_, _
+from memory.log.sessions import Address
+from memory.messages import Provenance
+from memory.reminders.reminder import TaskSound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,10 +16,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memory.buttons import Keyboard
-    from memory.log.sessions import Address
     from memory.log.turn_log import OutgoingReply
     from memory.media.media import MediaFile
-    from memory.messages import Document, Passage, Provenance
+    from memory.messages import Document, Passage
+    from memory.reminders.tasks import TaskRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Arrival:
     is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
     answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
     of the message with the button. language: what its sender reads, as a tag of their program's. attempts: how
-    many runs of the program were killed over it.
+    many runs of the program were killed over it. task: it is no message of a person, but a task whose hour has come.
     """
 
     address: Address
@@ -52,6 +55,7 @@ class Arrival:
     pressed: bool = False
     language: str | None = None
     attempts: int = 0
+    task: TaskRun | None = None
 
     @property
     def origin_mark(self) -> str:
@@ -64,9 +68,28 @@ class Arrival:
         return self.message_id if self.speaker is not None else None
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether its answer comes without a sound."""
+        return self.task is not None and self.task.reminder.task is TaskSound.QUIET
+
+    @property
     def asker(self) -> str | None:
         """Who may press the buttons under the reply, where several people talk."""
         return self.speaker_id if self.speaker is not None else None
+
+
+def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
+    """A task whose hour has come, as its session takes it up."""
+    return Arrival(
+        address=Address.of(run.reminder.session_id),
+        text=run.reminder.text,
+        provenance=Provenance.TASK,
+        received_at=run.received_at,
+        channel=channel,
+        inbox_id=inbox_id,
+        attempts=attempts,
+        task=run,
+    )
 
 
 GIVEN_UP = N_(

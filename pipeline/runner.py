@@ -12,6 +12,7 @@ import structlog
 from config.texts import _, in_english
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
+from pipeline.models.model import DailyLimitReached
 from pipeline.order import ORDER, OnFailure, Phase, Place
 from pipeline.turn_limiter import TurnLimiter
 
@@ -113,6 +114,7 @@ class Pipeline:
             if place.on_failure is OnFailure.ABORT:
                 turn.outcome = Outcome.FAILED
                 turn.failure, turn.failure_logged = text, loggable
+                turn.is_over_limit = isinstance(error, DailyLimitReached)
         finally:
             turn.timings[place.system] = time.perf_counter() - started
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memory.buttons import Notice
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import FinishedTurn, Outcome
+    from memory.reminders.tasks import TaskRun
     from memory.search.activation import Activated
     from pipeline.arrival import Arrival, ReplyChannel
     from pipeline.models.model import ChatModel
@@ -48,12 +49,18 @@ class Turn:
     notices: list[Notice] = field(default_factory=list)  # any: under the reply
     outcome: Outcome | None = None  # ToolLoop, the runner
     failure: str | None = None  # the runner
+    is_over_limit: bool = False  # the runner: it failed since the day's tokens are used up
     failure_logged: str | None = None  # the runner: the same, without what a person has sent
     reply: str = ""  # ReplyDelivery
     finished: FinishedTurn | None = None  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
     timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
     resources: AsyncExitStack = field(default_factory=AsyncExitStack)  # any: what the runner gives back at the end
+
+    @property
+    def task(self) -> TaskRun | None:
+        """The task by the clock that the turn is; None for what a person sent. A task comes alone."""
+        return self.arrivals[0].task
 
     @property
     def talking(self) -> ChatModel:

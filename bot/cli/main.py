@@ -13,7 +13,7 @@ import typer
 
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import settings_with_logging
-from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
+from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
 from config.process import ask_for_handles
@@ -239,6 +239,7 @@ cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(mcp_cli, name="mcp", rich_help_panel=MEMORY)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
+cli.add_typer(skills_cli, name="skills", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)
 cli.command(rich_help_panel=UPKEEP)(backup)
 cli.command(rich_help_panel=UPKEEP)(restore)

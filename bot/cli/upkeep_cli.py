@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
+skills_cli = typer.Typer(help="What the bot can read up on: list, remove.", no_args_is_help=True)
+
 COLOURS = {"ok": typer.colors.GREEN, "note": None, "warning": typer.colors.YELLOW, "failed": typer.colors.RED}
 
 
@@ -78,7 +80,7 @@ def restore(
 
 def _counted(manifest: Manifest) -> str:
     # the database is one of the files
-    return f"{sum(manifest.rows.values())} rows and {len(manifest.files) - 1} Markdown files"
+    return f"{sum(manifest.rows.values())} rows and {len(manifest.files) - 1} files"
 
 
 @contextlib.asynccontextmanager
@@ -121,6 +123,28 @@ def revoke(user_id: Annotated[int, typer.Argument(metavar="ID", help="As `mneme 
         typer.echo(f"{user_id} is let in no longer. `mneme setup` shows a code for the next one.")
 
     asyncio.run(shut_out())
+
+
+@skills_cli.command("list")
+def list_skills() -> None:
+    """The skills in the data directory, and what each is for."""
+    from pipeline.skills import FOLDER, Skill, Skills
+
+    folder = settings_with_logging(quiet=True).mneme_data_dir
+    found = Skills(folder).look()
+    if not found:
+        typer.echo(f"There are none in {folder / FOLDER}.", err=True)
+    for name, skill in found.items():
+        typer.echo(f"{name}  {skill.description if isinstance(skill, Skill) else f'(not used: {skill})'}")
+
+
+@skills_cli.command("remove")
+def remove_skill(name: Annotated[str, typer.Argument(help="As `mneme skills list` shows it.")]) -> None:
+    """Delete the folder of a skill."""
+    from pipeline.skills import Skills
+
+    Skills(settings_with_logging(quiet=True).mneme_data_dir).remove(name)
+    typer.echo(f"{name} is removed.")
 
 
 def doctor(

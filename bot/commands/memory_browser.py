@@ -361,7 +361,17 @@ def entry_keyboard(entry: Entry) -> Keyboard:
         unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
         return unsure, (back, _all_kinds())
     edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
-    return (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)), (back, _all_kinds())
+    skill = (Button(_("As a skill"), f"/makeskill_{entry.id}"),) if can_be_skill(entry) else ()
+    return (
+        (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)),
+        *([skill] if skill else []),
+        (back, _all_kinds()),
+    )
+
+
+def can_be_skill(entry: Entry) -> bool:
+    """Whether an entry may be written out as a skill, whose description stands in the system message."""
+    return entry.kind == Kind.WORKFLOW and entry.trusted and entry.unconfirmed is None
 
 
 def _all_kinds() -> Button:

@@ -43,6 +43,8 @@ class ReminderCommands:
         number = _number(call)
         length = snooze_length(call.argument.partition(" ")[2])
         reminder = await self.service.snooze(call.session.owner, number, length)
+        if reminder.task is not None:
+            return _("I will do this on {hour}: {text}", hour=_hour(reminder), text=in_line(reminder.text))
         return _("I will remind you again on {hour}: {text}", hour=_hour(reminder), text=in_line(reminder.text))
 
     @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
@@ -58,6 +60,13 @@ class ReminderCommands:
             )
         reminder = await self.service.accept(call.session.owner, _number(call), call.session.id)
         again = f", {reminder.rule}" if reminder.is_recurring else ""
+        if reminder.task is not None:
+            return _(
+                "I will do this on {hour}: {text} ({command})",
+                hour=f"{_hour(reminder)}{again}",
+                text=in_line(reminder.text),
+                command=f"/cancel_{reminder.id}",
+            )
         return _(
             "I will remind you on {hour}: {text} ({command})",
             hour=f"{_hour(reminder)}{again}",
@@ -90,7 +99,9 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
 def _listed(reminder: Reminder, *, zoned: bool) -> str:
     zone = f" ({reminder.rule.zone.key})" if zoned else ""
     hour = f"{_hour(reminder)}{zone}: " if reminder.next_at else ""
-    again = f" ({reminder.rule})" if reminder.is_recurring else ""
+    marks = [_("task")] if reminder.task is not None else []
+    marks += [str(reminder.rule)] if reminder.is_recurring else []
+    again = f" ({', '.join(marks)})" if marks else ""
     number = reminder.id
     taps = f"/remind_{number}" if reminder.state is ReminderState.OFFERED else f"/done_{number} /snooze_{number}"
     return f"- {hour}{in_line(reminder.text)}{again} {taps} /cancel_{number}"

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from bot.commands.command import parse_command
 from config.texts import _, use_language
@@ -17,10 +17,10 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, task_arrival
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from bot.app import App
     from memory.buttons import Keyboard
@@ -47,6 +47,8 @@ class ConsoleChannel:
 
     def __init__(self) -> None:
         self.replies: list[str] = []
+        # each is begun once by a program, also where the disk does not take that it was done
+        self.tasks_taken: set[int] = set()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """The console itself: there is one conversation on it."""
@@ -136,6 +138,28 @@ def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel
     return Arrival(address, decodable, Provenance.TYPED, app.clock(), channel, language=language)
 
 
+async def task_arrivals(app: App, address: Address, channel: ConsoleChannel) -> list[Arrival]:
+    """The tasks of a chat whose hour has come, also those that an earlier program did not come to the end of."""
+
+    async def is_here(session_id: str) -> bool:
+        return session_id == address.session_id
+
+    await app.memory.tasks.put_in(address.session_id, is_here)
+    waiting = await app.memory.tasks.waiting(address.session_id)
+    arrivals = [task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken]
+    channel.tasks_taken |= {number for number, _run in waiting}
+    return arrivals
+
+
+async def do_tasks(app: App, address: Address) -> None:
+    """Do the tasks of a chat whose hour has come, and print what comes of them on standard output."""
+    channel = ConsoleChannel()
+    if arrivals := await task_arrivals(app, address, channel):
+        await app.runner.submit(*arrivals)
+        await app.runner.idle(address.session_id)
+    _print(channel.replies, sys.stdout)
+
+
 async def spoken_at(app: App, address: Address) -> str:
     """The language to speak at the terminal."""
     return await app.runner.languages.of(typed_arrival(app, address, "", ConsoleChannel()))
@@ -167,9 +191,13 @@ async def answer_plainly(app: App, address: Address, text: str) -> bool:
     channel = ConsoleChannel()
     async with _interrupt_stops(app, address):
         failed = await _exchange(app, address, channel, text)
-    for reply in channel.replies:
-        print(reply, file=sys.stderr if failed else sys.stdout, flush=True)  # the channel's output
+    _print(channel.replies, sys.stderr if failed else sys.stdout)
     return failed
+
+
+def _print(replies: Iterable[str], file: TextIO) -> None:
+    for reply in replies:
+        print(reply, file=file, flush=True)  # the channel's output
 
 
 async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
-from bot.console.console import answer_plainly, spoken_at, typed_arrival
+from bot.console.console import answer_plainly, do_tasks, spoken_at, task_arrivals, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from bot.jobs.scheduled import begin_reminding
 from bot.tasks import BackgroundTasks
@@ -53,6 +53,7 @@ async def chat_redirected(app: App, address: Address) -> int:
         for due, reminder in await app.memory.telling.due_in(address.session_id):
             sys.stderr.write(f"{reminder}\n\n")
             await app.memory.telling.shown(due)
+        await do_tasks(app, address)
         try:
             text = await prompt.prompt_async(PROMPT)
         except (EOFError, KeyboardInterrupt):
@@ -127,7 +128,7 @@ class _Chat:
                     await self._leave()
                     return 0
                 if text.strip():
-                    self._answering = asyncio.create_task(self._answer([text]))
+                    self._answering = asyncio.create_task(self._answer([self._arrival(text)]))
 
     def _commands(self) -> WordCompleter:
         """Completes the name of a command that is typed first, and says what it does."""
@@ -142,17 +143,21 @@ class _Chat:
         for due, text in await self._app.memory.telling.due_in(self._address.session_id):
             self._channel.show_beside(text)
             await self._app.memory.telling.shown(due)
+        if tasks := await task_arrivals(self._app, self._address, self._channel):
+            while self._answering is not None and not self._answering.done():
+                await asyncio.wait([self._answering])
+            self._answering = asyncio.create_task(self._answer(tasks))
 
     @property
     def _busy(self) -> bool:
         return self._answering is not None and not self._answering.done()
 
-    async def _answer(self, texts: list[str]) -> None:
-        """Have messages answered, then those that were sent meanwhile."""
+    async def _answer(self, arrivals: list[Arrival]) -> None:
+        """Have messages or tasks answered, then what was sent meanwhile."""
         drawing = asyncio.create_task(self._redraw())
         try:
-            while texts:
-                await self._app.runner.submit(*map(self._arrival, texts))
+            while arrivals:
+                await self._app.runner.submit(*arrivals)
                 await self._app.runner.idle(self._address.session_id)
                 private = await self._app.sessions.is_private(self._address.session_id)
                 self._history.private = private or any(map(_makes_private, self._queued))
@@ -160,6 +165,7 @@ class _Chat:
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)
+                arrivals = [self._arrival(text) for text in texts]
         finally:
             drawing.cancel()
 

@@ -40,6 +40,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "model": services.models,
     "embedder": services.embeddings,
     "LightRAG": services.lightrag,
+    "skills": installation.skills,
 }
 """What looks at each subject, in the order in which they are told."""
 

@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 DAY = 24 * 60 * 60.0
 MINUTE = 60.0
 REMINDERS_PAUSE = 5.0
-"""Seconds between two looks at what is due: one read of an index, whatever clock, zone or other process changed it."""
+"""Seconds between two looks at what is due: two reads of an index, whatever clock, zone or other process changed it."""
 WEEKLY = "weekly consolidation"
 DATES = "dates that come near"
 DATES_EVERY = timedelta(hours=23)

@@ -153,6 +153,9 @@ class TelegramChannel:
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
         """Show that the bot types, while nothing else does."""
+        if arrival.task is not None:  # nobody waits for it, and a draft would come with a sound
+            yield
+            return
         typing = asyncio.create_task(self._typing(arrival), name="typing")
         try:
             yield
@@ -195,10 +198,13 @@ class _TelegramReply:
         self._preview = preview
 
     async def show_text(self, text: str) -> None:
-        self._preview.show(text)
+        """Show the answer so far, where somebody waits for it."""
+        if self._arrivals[-1].task is None:
+            self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
-        self._preview.show(f"_{name} …_")
+        if self._arrivals[-1].task is None:
+            self._preview.show(f"_{name} …_")
 
     async def show_waiting(self, what: str) -> None:
         """Show nothing more: `busy` shows that the bot types."""
@@ -215,7 +221,9 @@ class _TelegramReply:
         preview = self._preview
         if preview.message_id is not None and preview.shows is not None:  # the reply may say no more than that
             self._channel.outbox.shown[last.address.session_id] = preview.message_id, preview.shows
-        return OutgoingReply(CHANNEL, text, last.reply_to, preview.message_id, keyboard, last.asker)
+        return OutgoingReply(
+            CHANNEL, text, last.reply_to, preview.message_id, keyboard, last.asker, silent=last.is_quiet
+        )
 
     async def deliver_uncommitted(self, text: str) -> bool:
         """Send past the outbox, which can't be written."""

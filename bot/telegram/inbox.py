@@ -20,8 +20,9 @@ from memory.buttons import Button
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.messages import Provenance
+from memory.reminders.tasks import is_task
 from memory.service.jobs import MOST_ATTEMPTS
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, task_arrival
 from pipeline.models.client import load_sdk
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
     from memory.mail.mailbox import InboxItem, Mailbox
+    from memory.reminders.tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
@@ -73,6 +75,7 @@ class InboxWorker:
     speakers: Speakers
     letters: UpdateParser
     presses: CallbackHandler
+    scheduled: Tasks
     arrived: asyncio.Event
     tasks: BackgroundTasks
     _next_look: float = field(default=SWEEP_PAUSE, init=False)
@@ -180,12 +183,24 @@ class InboxWorker:
         arrivals: dict[int, Arrival] = {}
         for item in items:
             try:
+                if is_task(item.payload):
+                    await self._take_task(item, arrivals)
+                    continue
                 letter = await self._for_sessions(item)
                 if letter is not None:
                     await self._take(item, letter, arrivals)
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
+
+    async def _take_task(self, item: InboxItem, arrivals: dict[int, Arrival]) -> None:
+        """Put a task whose hour has come beside the arrivals, where it is still to be done and its chat served."""
+        run = await self.scheduled.run_of(item.payload, item.received_at)
+        if run is None or not await self.door.serves(run.reminder.session_id):
+            await self.mailbox.done([item.id])
+        else:
+            arrival = task_arrival(run, self.channel, item.id, item.attempts)
+            arrivals[item.id] = replace(arrival, held=item.held)
 
     async def _for_sessions(self, item: InboxItem) -> IncomingMessage | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""

@@ -139,7 +139,17 @@ async def run_telegram(app: App) -> None:
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
         speakers = Speakers(app.database)
         inbox = InboxWorker(
-            channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived, tasks
+            channel,
+            mailbox,
+            door,
+            app.runner,
+            albums,
+            speakers,
+            letters,
+            presses,
+            app.memory.tasks,
+            receiver.arrived,
+            tasks,
         )
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
@@ -156,6 +166,8 @@ async def run_telegram(app: App) -> None:
         async def tell() -> None:
             for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
                 outbox.kick(session_id)
+            if await app.memory.tasks.put_in(f"{CHANNEL}:", door.serves):
+                receiver.arrived.set()
 
         begin_reminding(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")

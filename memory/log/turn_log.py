@@ -49,7 +49,8 @@ class Outcome(StrEnum):
 class OutgoingReply:
     """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
 
-    asker: who alone may press its buttons; None: whoever the chat is with, or looks after it.
+    asker: who alone may press its buttons; None: whoever the chat is with, or looks after it. silent: it comes without
+    a sound.
     """
 
     channel: str
@@ -58,6 +59,16 @@ class OutgoingReply:
     preview_id: str | None = None
     keyboard: Keyboard = ()
     asker: str | None = None
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What becomes of the task that a turn was. failures: in a row, with this one; is_off: it is not to come again."""
+
+    reminder_id: int
+    failures: int
+    is_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,7 @@ class FinishedTurn:
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
     noted: bool = False
+    task: TaskResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +172,13 @@ class TurnLog:
             "UPDATE inbox SET state = 'done', payload = coalesce(?, payload) WHERE id = ?",
             [(payload, i) for i in turn.inbox_ids],
         )
+        if (task := turn.task) is not None:
+            await connection.execute(
+                "UPDATE reminders SET failures = ?, told_at = ?, next_at = iif(?, NULL, next_at),"
+                " state = CASE WHEN ? THEN 'failed' WHEN state = 'telling' THEN 'told' ELSE state END"
+                " WHERE id = ? AND state IN ('waiting', 'telling')",
+                (task.failures, now_text(self._clock), task.is_off, task.is_off, task.reminder_id),
+            )
         if turn.reply is not None and turn.reply.preview_id is not None:
             await connection.execute(
                 "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)
@@ -171,9 +190,18 @@ class TurnLog:
             return
         text, now = storable(reply.text), self._clock()
         cursor = await connection.execute(
-            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (reply.channel, turn.session_id, turn_id, text, reply.reply_to, reply.preview_id, to_text(now)),
+            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                reply.channel,
+                turn.session_id,
+                turn_id,
+                text,
+                reply.reply_to,
+                reply.preview_id,
+                to_text(now),
+                reply.silent,
+            ),
         )
         if reply.keyboard:
             await place_buttons(

@@ -16,6 +16,8 @@ from memory.reminders.wording import buttons, message
 from memory.store.button_rows import place_buttons
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import aiosqlite
 
     from memory.reminders.reminder import Due
@@ -25,12 +27,38 @@ if TYPE_CHECKING:
 Serves = Callable[[str], Awaitable[bool]]
 """Tells by its id whether a session is one that the bot may speak to."""
 
-_DUE = (
-    f"{REMINDER_ROWS} LEFT JOIN sessions s ON s.id = r.session_id"
-    " WHERE r.state = 'waiting' AND r.next_at <= :now AND substr(r.session_id, 1, length(:place)) = :place"
-    # whoever blocked the bot is told when they are back
-    " AND coalesce(s.state, '') <> 'TERMINATED' ORDER BY r.next_at, r.id"
-)
+
+def due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str, object]]:
+    """The query for what is due, and its parameters: tasks, or what is only told.
+
+    place: what the ids of the sessions begin with.
+    """
+    query = (
+        f"{REMINDER_ROWS} LEFT JOIN sessions s ON s.id = r.session_id"
+        " WHERE r.state = 'waiting' AND r.next_at <= :now AND substr(r.session_id, 1, length(:place)) = :place"
+        " AND (r.task IS NOT NULL) = :tasks"
+        # whoever blocked the bot is told when they are back
+        " AND coalesce(s.state, '') <> 'TERMINATED' ORDER BY r.next_at, r.id"
+    )
+    return query, {"now": to_text(now), "place": place, "tasks": tasks}
+
+
+async def go_on(connection: aiosqlite.Connection, due: Due, outbox_id: int | None) -> None:
+    """A recurring one waits for its next time, any other for the confirmation.
+
+    Counted from the hour that was told: one that has come since then is told, too.
+    """
+    coming = due.reminder.rule.after(due.at) if due.reminder.is_recurring else None
+    await connection.execute(
+        "UPDATE reminders SET state = ?, next_at = ?, told_for = ?, outbox_id = ? WHERE id = ? AND state = 'waiting'",
+        (
+            "telling" if coming is None else "waiting",
+            to_text(coming) if coming is not None else None,
+            to_text(due.at),
+            outbox_id,
+            due.reminder.id,
+        ),
+    )
 
 
 class ReminderDelivery:
@@ -47,15 +75,15 @@ class ReminderDelivery:
         What is due to one that is not served any more waits until it is again.
         """
         now = self._clock()
-        parameters: dict[str, object] = {"now": to_text(now), "place": f"{channel}:"}
+        query, parameters = due_rows(f"{channel}:", now, tasks=False)
         # looked at first without the lock: most of the time there is nothing
-        waiting = {row["session_id"] for row in await self._database.rows(_DUE, parameters)}
+        waiting = {row["session_id"] for row in await self._database.rows(query, parameters)}
         served = {session_id: await self._language(session_id) for session_id in waiting if await serves(session_id)}
         if not served:
             return []
         sessions: list[str] = []
         async with self._database.transaction() as connection:
-            for row in await connection.execute_fetchall(_DUE, parameters):
+            for row in await connection.execute_fetchall(query, parameters):
                 if row["session_id"] not in served:
                     continue
                 due = due_of(reminder_of(row), now)
@@ -66,14 +94,14 @@ class ReminderDelivery:
                     (channel, due.reminder.session_id, text, now_text(self._clock)),
                 )
                 await place_buttons(connection, cursor.lastrowid, keyboard, asker=None, now=self._clock())
-                await self._go_on(connection, due, cursor.lastrowid)
+                await go_on(connection, due, cursor.lastrowid)
                 sessions.append(due.reminder.session_id)
         return list(dict.fromkeys(sessions))
 
     async def due_in(self, session_id: str) -> list[tuple[Due, str]]:
         """What is due in a session of a channel without an outbox, with its message."""
         now = self._clock()
-        rows = await self._database.rows(_DUE, {"now": to_text(now), "place": session_id})
+        rows = await self._database.rows(*due_rows(session_id, now, tasks=False))
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] == session_id]
         with use_language(await self._language(session_id)):
             return [(due, message(due, now)) for due in dues]
@@ -81,7 +109,7 @@ class ReminderDelivery:
     async def shown(self, due: Due) -> None:
         """A message of `due_in` stands on the screen."""
         async with self._database.transaction() as connection:
-            await self._go_on(connection, due, None)
+            await go_on(connection, due, None)
             await connection.execute(
                 "UPDATE reminders SET told_at = ?, state = iif(state = 'telling', 'told', state)"
                 " WHERE id = ? AND state IN ('telling', 'waiting')",
@@ -90,21 +118,3 @@ class ReminderDelivery:
 
     async def _language(self, session_id: str) -> str:
         return await self._language_of(Address.of(session_id).owner)
-
-    async def _go_on(self, connection: aiosqlite.Connection, due: Due, outbox_id: int | None) -> None:
-        """A recurring one waits for its next time, any other for the confirmation.
-
-        Counted from the hour that was told: one that has come since then is told, too.
-        """
-        coming = due.reminder.rule.after(due.at) if due.reminder.is_recurring else None
-        await connection.execute(
-            "UPDATE reminders SET state = ?, next_at = ?, told_for = ?, outbox_id = ?"
-            " WHERE id = ? AND state = 'waiting'",
-            (
-                "telling" if coming is None else "waiting",
-                to_text(coming) if coming is not None else None,
-                to_text(due.at),
-                outbox_id,
-                due.reminder.id,
-            ),
-        )

@@ -34,12 +34,20 @@ class ReminderState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class TaskSound(StrEnum):
+    """How the answer to a task comes: like any message, or without a sound."""
+
+    ALOUD = "aloud"
+    QUIET = "quiet"
+
+
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """One reminder of an owner, told in the session that it was set in.
 
     next_at: when it comes next; None where nothing more is to come. told_at: when the channel last confirmed its
-    message. trusted: nothing foreign could speak through the model that wrote its text.
+    message. trusted: nothing foreign could speak through the model that wrote its text. task: it is done and not only
+    told; failures: how often in a row that has failed.
     """
 
     id: int
@@ -51,6 +59,8 @@ class Reminder:
     next_at: datetime | None
     told_at: datetime | None
     trusted: bool
+    task: TaskSound | None = None
+    failures: int = 0
 
     @property
     def is_recurring(self) -> bool:
@@ -80,6 +90,8 @@ def reminder_of(row: Row) -> Reminder:
         next_at=from_text(row["next_at"]) if row["next_at"] else None,
         told_at=from_text(row["told_at"]) if row["told_at"] else None,
         trusted=bool(row["trusted"]),
+        task=TaskSound(row["task"]) if row["task"] else None,
+        failures=row["failures"],
     )
 
 

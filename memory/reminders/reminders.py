@@ -116,8 +116,8 @@ class Reminders:
             rule = wish.rule
             cursor = await connection.execute(
                 "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, state, next_at,"
-                " trusted, entry_id, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " trusted, entry_id, task, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     number,
                     session_id,
@@ -130,6 +130,7 @@ class Reminders:
                     to_text(wish.at),
                     offer is None or offer.trusted,
                     offer.entry_id if offer is not None else None,
+                    wish.task,
                     now_text(self._clock),
                 ),
             )
@@ -194,7 +195,7 @@ class Reminders:
     ) -> Reminder:
         """Put a reminder into another state, with when it comes next; as it is then."""
         await connection.execute(
-            "UPDATE reminders SET state = ?, next_at = ? WHERE id = ?",
+            "UPDATE reminders SET state = ?, next_at = ?, failures = 0 WHERE id = ?",
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
         await keep_causes(connection, self._clock)
@@ -210,7 +211,7 @@ async def move_reminders(connection: aiosqlite.Connection, former: str, present:
     )
     # what was due before the move was known could not arrive
     await connection.execute(
-        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed'"
+        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed' AND task IS NULL"
         " AND owner_id = (SELECT id FROM owners WHERE name = ?)",
         (present,),
     )
@@ -240,7 +241,16 @@ async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
 def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
     """What is asked of the person, with the buttons to answer it."""
     hour = day_and_hour(wish.at, wish.rule.zone)
-    if wish.rule.repeat is Repeat.ONCE:
+    if wish.task is not None:
+        question = _(
+            "{why} Shall I do this on {hour} ({rhythm}): {text}? /remind_{id} sets it.",
+            why=offer.why,
+            hour=hour,
+            rhythm=wish.rule,
+            text=wish.text,
+            id=number,
+        )
+    elif wish.rule.repeat is Repeat.ONCE:
         question = _(
             "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.",
             why=offer.why,
@@ -257,7 +267,7 @@ def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
             text=wish.text,
             id=number,
         )
-    yes = Button(_("Remind me"), f"/remind_{number}", wish.text)
+    yes = Button(_("Remind me") if wish.task is None else _("Do it"), f"/remind_{number}", wish.text)
     return Notice(question.strip(), ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
 
 

@@ -16,6 +16,8 @@ from memory.store.entry_rows import refuse_secret
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from memory.reminders.reminder import TaskSound
+
 LONGEST_TEXT = 500
 FURTHEST = timedelta(days=20 * 366)
 """How far ahead a reminder may lie: a passport lasts ten years."""
@@ -23,11 +25,12 @@ FURTHEST = timedelta(days=20 * 366)
 
 @dataclass(frozen=True, slots=True)
 class ReminderRequest:
-    """A reminder that can be set. at: when it comes first, in UTC."""
+    """A reminder that can be set. at: when it comes first, in UTC. task: it is to be done, and not only told."""
 
     text: str
     rule: Rule
     at: datetime
+    task: TaskSound | None = None
 
 
 def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:

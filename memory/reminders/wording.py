@@ -51,6 +51,7 @@ def line(reminder: Reminder) -> str:
     """A reminder in one line, for models."""
     rule = reminder.rule
     again = f", {rule}" if reminder.is_recurring else ""
+    again += ", task" if reminder.task is not None else ""
     at = reminder.next_at
     hour = f"{day_and_hour(at, rule.zone)} ({rule.zone.key}){again}" if at is not None else "no more to come"
     return f"#{reminder.id}, {hour}: {reminder.text}"

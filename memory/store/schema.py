@@ -11,7 +11,7 @@ from importlib.resources import files
 
 Migration = tuple[str, ...]
 
-FIRST_FORMAT = 40
+FIRST_FORMAT = 41
 """The format of `schema.sql`. Those before it were never released."""
 MIGRATIONS: tuple[Migration, ...] = ()
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""

@@ -464,6 +464,8 @@ CREATE TABLE reminders (
     outbox_id INTEGER,
     trusted INTEGER NOT NULL DEFAULT 1,
     entry_id INTEGER,
+    task TEXT CHECK (task IN ('aloud', 'quiet')), -- it is done by a turn, whose answer comes so; NULL: it is only told
+    failures INTEGER NOT NULL DEFAULT 0, -- of a task, in a row
     created_at TEXT NOT NULL
 );
 CREATE INDEX reminders_of_owner ON reminders (owner_id, state);

@@ -1,8 +1,8 @@
 """The file, or the folder, that a backup and an export are: parts under names, and a manifest that says what they hold.
 
-A backup holds the database as it is and the Markdown files; an export the rows of its tables as JSON lines, the
-Markdown files, and the entries for people to read. Whoever reads one may have got it from anybody, so no name in it is
-trusted, and of a backup nothing before it was compared with the manifest.
+A backup holds the database as it is, the Markdown files and the skills; an export the rows of its tables as JSON lines,
+the Markdown files, and the entries for people to read. Whoever reads one may have got it from anybody, so no name in it
+is trusted, and of a backup nothing before it was compared with the manifest.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ Source = Path | zipfile.Path
 MANIFEST = "manifest.json"
 DATABASE = "mneme.db"
 FILES = "memory"
+SKILLS = "skills"
+FOLDERS = (FILES, SKILLS)
+"""The folders of a backup, by their names in it and in the data directory."""
 _MANIFEST_LIMIT = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
@@ -209,7 +212,10 @@ def read_manifest(path: Path, source: Source) -> Manifest:
 def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
     """Have in a backup what its manifest lists, and nothing else, where it belongs."""
     names = set(parts_in(source)) - {MANIFEST}
-    odd = next((name for name in manifest.files if name != DATABASE and not name.startswith(f"{FILES}/")), None)
+    odd = next(
+        (name for name in manifest.files if name != DATABASE and not name.startswith(tuple(f"{f}/" for f in FOLDERS))),
+        None,
+    )
     if DATABASE not in names or names != set(manifest.files) or odd is not None:
         raise StoreError(f"{path} is no whole backup (it does not hold what its manifest lists): nothing was changed.")
 

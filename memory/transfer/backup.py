@@ -16,6 +16,7 @@ from memory.transfer.archive import (
     DATABASE,
     FILES,
     MANIFEST,
+    SKILLS,
     Manifest,
     ZipTarget,
     extract,
@@ -33,11 +34,12 @@ SUFFIX = ".zip"
 
 
 class Backup:
-    """Backs up the installation with the given database and the given folder of Markdown files."""
+    """Backs up the installation with the given database and the given folder of Markdown files; skills lie beside."""
 
     def __init__(self, database: Path, files: Path, clock: Clock) -> None:
         self._database = database
         self._files = files
+        self._skills = files.with_name(SKILLS)
         self._clock = clock
 
     def write(self, target: Path) -> Manifest:
@@ -84,7 +86,7 @@ class Backup:
         """Raises StoreError where a backup can't be written to `target`; another backup may be there."""
         if not self._database.is_file():
             raise StoreError(f"There is no {self._database} to back up: set MNEME_DATA_DIR, or start the bot first.")
-        if target.resolve().is_relative_to(self._files.resolve()):
+        if any(target.resolve().is_relative_to(folder.resolve()) for folder in (self._files, self._skills)):
             raise StoreError(f"{target} is inside of what is backed up: name a file elsewhere.")
         try:
             mode = target.stat().st_mode
@@ -107,9 +109,13 @@ class Backup:
         with made.open("wb") as file, ZipTarget(file) as target:
             with copy.open("rb") as database:
                 parts = {DATABASE: target.copy(DATABASE, database)}
-            for path in self._markdown():
+            for path in _visible(self._files):
                 name = (Path(FILES) / path.relative_to(self._files)).as_posix()
                 with locked(path), path.open("rb") as text:  # no line of a note is torn
+                    parts[name] = target.copy(name, text)
+            for path in _visible(self._skills):
+                name = (Path(SKILLS) / path.relative_to(self._skills)).as_posix()
+                with path.open("rb") as text:
                     parts[name] = target.copy(name, text)
             manifest = Manifest(
                 made_at=now_text(self._clock),
@@ -120,12 +126,13 @@ class Backup:
             target.put(MANIFEST, manifest.model_dump_json(indent=1).encode())
         return manifest
 
-    def _markdown(self) -> Iterator[Path]:
-        """The files that people see; names with a dot in front are locks and half-written ones."""
-        for path in sorted(self._files.rglob("*")):
-            hidden = any(part.startswith(".") for part in path.relative_to(self._files).parts)
-            if path.is_file() and not hidden:
-                yield path
+
+def _visible(folder: Path) -> Iterator[Path]:
+    """The files that people see; names with a dot in front are locks and half-written ones."""
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden:
+            yield path
 
 
 def manifest_of(backup: Path) -> Manifest:

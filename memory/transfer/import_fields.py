@@ -19,7 +19,7 @@ from memory.ledger.proposals import Proposal
 from memory.log.sessions import SHARED_OWNER, Address, SessionState
 from memory.messages import Provenance, Role
 from memory.reminders.recurrence import Repeat
-from memory.reminders.reminder import ReminderState
+from memory.reminders.reminder import ReminderState, TaskSound
 from memory.reminders.request import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority
 from memory.store.erasure import ERASED
@@ -255,6 +255,8 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "outbox_id": _or_null(_ID),
         "trusted": _FLAG,
         "entry_id": _or_null(_ID),
+        "task": _or_null(_one_of(TaskSound)),
+        "failures": _number(),
         "created_at": _moment,
     },
 }

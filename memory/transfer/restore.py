@@ -13,7 +13,7 @@ from memory.errors import StoreError
 from memory.store.data_lock import only_runner
 from memory.store.schema import unreadable
 from memory.store.snapshots import close_up, counted, format_of, require_sound, sync
-from memory.transfer.archive import DATABASE, FILES, extract, opened
+from memory.transfer.archive import DATABASE, FILES, SKILLS, extract, opened
 from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
 
@@ -38,6 +38,7 @@ class Restore:
     def __init__(self, database: Path, files: Path, clock: Clock) -> None:
         self._database = database
         self._files = files
+        self._skills = files.with_name(SKILLS)
         self._folder = database.parent
         self._clock = clock
 
@@ -69,13 +70,19 @@ class Restore:
             _require_true(archive, manifest, stage / DATABASE)
             (stage / FILES).mkdir(exist_ok=True)
             (stage / FILES).chmod(0o700)
+            has_skills = (stage / SKILLS).exists()
+            if has_skills:
+                (stage / SKILLS).chmod(0o700)
             _as_owned(stage, self._folder)
             path = self._set_aside() if self.occupied else None
             try:
                 (stage / FILES).rename(self._files)
+                if has_skills:
+                    (stage / SKILLS).rename(self._skills)
                 (stage / DATABASE).rename(self._database)
             except OSError:
-                shutil.rmtree(self._files, ignore_errors=True)  # by now it can only be the archive's
+                for folder in (self._files, self._skills):  # by now they can only be the archive's
+                    shutil.rmtree(folder, ignore_errors=True)
                 self._put_back(path)
                 raise
         sync(self._folder)
@@ -83,7 +90,7 @@ class Restore:
 
     def _present(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
-        return [self._database, *side, self._files]
+        return [self._database, *side, self._files, self._skills]
 
     def _set_aside(self) -> Path:
         if self._database.exists():

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import _, ngettext
+from memory.buttons import Button, Notice
 from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.media.documents import DocumentReader, pieces
 from pipeline.media.files import MediaUnreadable, blind, image_of, image_type
+from pipeline.skills import SkillRefused, is_zip, read_package
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pipeline.media.transcription import Transcriber
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
+    from pipeline.skills import SkillPackage
 
 log = structlog.get_logger(__name__)
 
@@ -42,6 +45,8 @@ SECONDS = 180
 SIDE_BY_SIDE = 2
 """Files of one turn that are fetched and read at a time: fewer than there is room for, so that others get on."""
 NO_ROOM = "too many pictures at once, so it is not shown"
+SHOWN_CHARACTERS = 300
+"""Characters that are shown of what a skill is for, and of its files' names, where it is asked whether to keep it."""
 READ_TOOL = "document_read"
 """The tool that reads a document in parts; where the model has it not, more of the text is shown."""
 
@@ -51,12 +56,14 @@ class Read:
     """What came of the media of some arrivals. refused: why some of them can't be read, in sentences.
 
     heard: the beginning of what was spoken, so that what was misheard shows. understood: how many could be read.
+    asked: what the person is asked about them.
     """
 
     messages: list[Message] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
     understood: int = 0
+    asked: list[Notice] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class _AttachmentResult:
     image: Image | None = None
     refused: str | None = None
     heard: bool = False
+    asked: Notice | None = None
 
     @property
     def is_own_voice(self) -> bool:
@@ -120,7 +128,7 @@ class MediaReader:
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
         own = asyncio.Semaphore(SIDE_BY_SIDE)
-        ones = await asyncio.gather(*(self._one(attachments.media, model, budget, own) for attachments in results))
+        ones = await asyncio.gather(*(self._one(attachment, model, budget, own) for attachment in results))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
             if item.refused is None:
@@ -129,6 +137,7 @@ class MediaReader:
                     read.heard.append(_("Heard: {words}", words=shorten(item.text, HEARD, placeholder=" ...")))
             else:
                 read.refused.append(item.refused)
+            read.asked += [item.asked] if item.asked is not None else []
             if item.image is not None and len(pictures) < room:
                 pictures.append((item, arrival))
             elif item.image is not None:
@@ -171,10 +180,13 @@ class MediaReader:
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(self, media: Media, model: ChatModel, budget: Budget, own: asyncio.Semaphore) -> _AttachmentResult:
+    async def _one(
+        self, attachment: Attachment, model: ChatModel, budget: Budget, own: asyncio.Semaphore
+    ) -> _AttachmentResult:
+        media = attachment.media
         try:
             async with own, asyncio.timeout(SECONDS):
-                return await self._look_at(media, model, budget)
+                return await self._look_at(attachment, model, budget)
         except MediaUnreadable as error:
             why = str(error)
         except TimeoutError:
@@ -186,7 +198,8 @@ class MediaReader:
             )
         return _AttachmentResult(media, f"{media.shown}; it could not be read", refused=why)
 
-    async def _look_at(self, media: Media, model: ChatModel, budget: Budget) -> _AttachmentResult:
+    async def _look_at(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
+        media, said = attachment.media, attachment.said
         kind = media.file.kind
         if kind is MediaKind.OTHER:
             raise MediaUnreadable(
@@ -202,6 +215,11 @@ class MediaReader:
         if image_type(content) is not None:
             await _require_sight(model, media)
             return _AttachmentResult(media, media.shown, image_of(media, content))
+        if is_zip(content) and await said.channel.is_owner(said):
+            package = await _package(content)
+            if package is not None:
+                told = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
+                return _AttachmentResult(media, told, asked=_ask_to_keep(media, package))
         document = await self._documents.read(media.name, content)
         return await self._told(await self._store.learn(media, document.about, document.parts), budget)
 
@@ -238,6 +256,27 @@ class MediaReader:
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._told(media, budget)
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
+
+
+async def _package(content: bytes) -> SkillPackage | None:
+    try:
+        return await asyncio.to_thread(read_package, content)
+    except SkillRefused as error:
+        raise MediaUnreadable(str(error)) from error
+
+
+def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
+    """What the owner sees of a skill before it is kept."""
+    names = sorted(package.files)
+    question = _(
+        "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",
+        name=package.skill.name,
+        description=shorten(package.skill.description, SHOWN_CHARACTERS, placeholder=" ..."),
+        files=shorten(", ".join(names), SHOWN_CHARACTERS, placeholder=f" ... ({len(names)})"),
+        size=f"{package.size / 1000:.1f}",
+        command=f"/keepskill_{media.id}",
+    )
+    return Notice(question, ((Button(_("Keep it"), f"/keepskill_{media.id}", package.skill.name),),))
 
 
 async def _require_sight(model: ChatModel, media: Media) -> None:

@@ -177,3 +177,7 @@ class ContextOverflow(ModelError):
 
 class LimitReached(MnemeError):
     """A limit of the turn or of the day ends the turn."""
+
+
+class DailyLimitReached(LimitReached):
+    """The day's tokens are used up: nothing is wrong with what was asked."""

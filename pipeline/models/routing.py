@@ -13,7 +13,7 @@ from config.texts import _, ngettext
 from memory.errors import StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
-from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage, WrappedModel
+from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,8 +119,8 @@ class ModelRouter:
     ) -> ModelAnswer:
         """The same where `talking` is the model that talks.
 
-        Of a request for a whole answer the first half that came is the last resort. Raises LimitReached when the
-        day's tokens are used up, and the first model's ModelError when none answers.
+        Of a request for a whole answer the first half that came is the last resort. Raises DailyLimitReached when
+        the day's tokens are used up, and the first model's ModelError when none answers.
         """
         await self._check_limit()
         first = self._models.fast if request.tier is Tier.FAST else talking
@@ -149,7 +149,7 @@ class ModelRouter:
 
     async def _check_limit(self) -> None:
         if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
-            raise LimitReached(
+            raise DailyLimitReached(
                 ngettext(
                     "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
                     "Today's limit of {n} tokens is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",

@@ -26,9 +26,12 @@ from pipeline.prompt.prompts import (
     RELEVANT_HEADER,
     RULES_HEADER,
     SUMMARY_HEADER,
+    TASK_HINT,
     PromptStyle,
     fenced,
 )
+from pipeline.skills import skill_prompt
+from pipeline.tools.skills import SKILL_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +39,14 @@ if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
+    from memory.reminders.tasks import TaskRun
     from memory.search.activation import Activated, Activation, Pool
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
+    from pipeline.skills import Skills
 
 
 log = structlog.get_logger(__name__)
@@ -65,11 +70,12 @@ class Memories:
 
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """What is remembered and can stand in a prompt. None: nothing of it is to."""
+    """What is remembered and can stand in a prompt, and the skills. None: nothing of it is to."""
 
     files: DailyNotes | None
     memories: Memories | None
     graph: Graph | None
+    skills: Skills | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +128,14 @@ class PromptBuilder:
         return await memories.recall.find(question, session.owner, visible)
 
     async def stable(self, session: Session, visible: Transcript, budget: Budget, lookup: Found = NOTHING) -> Stable:
-        """Identity and rules, the Markdown files, the baseline memories, the conversation's summary.
+        """Identity, the skills, the Markdown files, the baseline memories, the conversation's summary.
 
         Nothing in it depends on what was found for a message, which is only read with the rest.
         """
         style = self._style
         parts, unreadable = [style.identity], None
+        if self._sources.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
+            parts.append(skill_prompt(await self._sources.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
@@ -171,10 +179,11 @@ class PromptBuilder:
         answered: Sequence[Message] = (),
         *,
         photos: bool = False,
+        task: TaskRun | None = None,
     ) -> Volatile:
         """What the answered messages quote, the memories that fit `question`, what was found about it, and the time.
 
-        answered: the messages themselves, of which nothing is said again. photos: they show some.
+        answered: the messages themselves, of which nothing is said again. photos: they show some. task: they are one.
         """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
@@ -199,6 +208,7 @@ class PromptBuilder:
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []
+        parts += [TASK_HINT.format(hour=task.hour)] if task is not None else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(memory.provenance for memory in (*passages, *quoted)))
         return Volatile(text, context)

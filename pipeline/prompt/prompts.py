@@ -43,6 +43,10 @@ SUMMARY_HEADER = "[Conversation summary]"
 QUOTED_HEADER = "# The message that the user answers"
 RELEVANT_HEADER = "# Relevant Memory"
 PHOTO_HINT = "Say in passing what a photo shows and the words on it that matter: only by that it is found later."
+TASK_HINT = (
+    "The latest message is no message but a task of the user's that is due ({hour}): do it now and tell them the "
+    "result. They may not be there to answer."
+)
 NOW_HEADER = "Now:"
 PRIVATE_HINT = (
     "The user has sent /private: nothing of this talk is kept, and nothing can be saved until they send /new. "

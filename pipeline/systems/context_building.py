@@ -43,7 +43,16 @@ class ContextBuilding:
         quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
         photos = any(message.images for message in turn.user_messages)
         volatile = await self._builder.volatile(
-            turn.session, question, lookup, transcript, stable, budget, quoted, turn.user_messages, photos=photos
+            turn.session,
+            question,
+            lookup,
+            transcript,
+            stable,
+            budget,
+            quoted,
+            turn.user_messages,
+            photos=photos,
+            task=turn.task,
         )
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)

@@ -91,7 +91,7 @@ class InputSanitizing:
                 read = await self._media.read(turn.session.owner, group.brought, turn.talking, image_count)
                 group.material = [replace(m, content=clean(m.content)) for m in read.messages]
                 turn.user_messages = _in_order(groups_read)
-                turn.notices += map(Notice, read.heard)
+                turn.notices += [*map(Notice, read.heard), *read.asked]
                 understood += read.understood
                 refused += read.refused
         if not understood:

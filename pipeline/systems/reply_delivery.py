@@ -8,8 +8,9 @@ import structlog
 
 from config.texts import N_, _
 from memory.buttons import THIS_TURN, Button, Notice, rows_of
-from memory.log.turn_log import FinishedTurn, Outcome
+from memory.log.turn_log import FinishedTurn, Outcome, TaskResult
 from memory.messages import Message, Role
+from memory.reminders.tasks import MOST_FAILURES
 
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
@@ -46,6 +47,7 @@ class ReplyDelivery:
         turn.notices += [notice.line for notice in waiting]
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
+        task = _settled_task(turn)
         turn.reply = _reply(turn)
         turn.finished = FinishedTurn(
             session_id=turn.session.id,
@@ -60,6 +62,7 @@ class ReplyDelivery:
             inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
             reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
             noted=self._notes,
+            task=task,
         )
         turn.committed_as = await self._turns.commit(turn.finished)
         try:
@@ -67,6 +70,38 @@ class ReplyDelivery:
         except Exception:
             # the reply is in the log, and in the outbox of a channel that has one: the turn is what it was
             log.exception("delivery_failed")
+
+
+def _settled_task(turn: Turn) -> TaskResult | None:
+    """What becomes of the task that a turn is, which is said under its answer; None where it is none.
+
+    A day without tokens and a /stop are no fault of the task.
+    """
+    if turn.task is None:
+        return None
+    reminder = turn.task.reminder
+    has_failed = turn.given_up or (turn.outcome is Outcome.FAILED and not turn.is_over_limit)
+    failures = reminder.failures + 1 if has_failed else 0
+    if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
+        failures = reminder.failures
+    is_off = reminder.is_recurring and failures >= MOST_FAILURES
+    command = f"/cancel_{reminder.id}"
+    buttons = [Button(_("No more"), command)] if reminder.is_recurring else []
+    if is_off:
+        text = _(
+            "This task failed {n} times in a row, so it is off. /snooze_{id} tries it again in an hour, and from then"
+            " on as before: {text}",
+            n=failures,
+            id=reminder.id,
+            text=reminder.text,
+        )
+        buttons.insert(0, Button(_("In an hour"), f"/snooze_{reminder.id}"))
+    elif reminder.is_recurring:
+        text = _("Task of {hour}: {text} ({command} ends it)", hour=turn.task.hour, text=reminder.text, command=command)
+    else:
+        text = _("Task of {hour}: {text}", hour=turn.task.hour, text=reminder.text)
+    turn.notices.insert(0, Notice(text, (tuple(buttons),) if buttons else ()))
+    return TaskResult(reminder.id, failures, is_off)
 
 
 def _reply(turn: Turn) -> str:

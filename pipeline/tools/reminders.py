@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -9,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from config.texts import N_, _, use_language
 from memory.messages import Passage, Provenance
 from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import TaskSound
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
@@ -27,6 +29,7 @@ Days = Annotated[
 ]
 
 _WHY = {
+    Provenance.TASK: N_("A task asked for this, not you, so I ask first."),
     Provenance.FILE: N_("What I just read (a file) isn't all yours, so I ask first."),
     Provenance.WEB: N_("What I just read (text from the web) isn't all yours, so I ask first."),
     Provenance.FORWARDED: N_("What I just read (a forwarded text) isn't all yours, so I ask first."),
@@ -45,13 +48,15 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
     async def reminder_set(
         context: ToolContext,
         text: str,
-        when: Annotated[str, Field(description="the first time, ISO 8601 on the user's clock")],
+        when: Annotated[str, Field(description="first time, ISO 8601, user's clock")],
         repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
         days: Days = "",
+        task: Literal["no", "aloud", "quiet"] = "no",
         quote: Quote = "",
     ) -> str:
-        """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
+        """Remind the user at an hour, or do then what text says (task). Tell them day and hour as answered."""
         wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
+        wish = replace(wish, task=TaskSound(task) if task != "no" else None)
         if not is_asked_for(context, quote):
             with use_language(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)

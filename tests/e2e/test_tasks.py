@@ -1,0 +1,350 @@
+"""Tasks by the clock: at their hour they are a turn of their session, once, whatever happens around it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.console.console import ConsoleChannel, do_tasks, task_arrivals
+from bot.services import MemoryServices
+from config.settings import Settings
+from memory.log.sessions import Address
+from memory.messages import Provenance
+from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import TaskSound
+from memory.store.database import Database
+from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock, Person
+from tests.support.processes import bot_environment, running_bot
+from tests.support.reminding import CHAT, everybody, reminders_in
+from tests.support.servers.model import Calls, Fails, Holds, Says
+from tests.support.serving import ANN, labels, press, texts
+from tests.support.tool_use import use
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+# the tests' clock stands at Saturday 2026-02-07 12:15 UTC
+pytestmark = pytest.mark.usefixtures("reminded_often")
+HOUR = "2026-02-07T13:00"
+
+
+async def task(
+    app: App, text: str, when: str = HOUR, repeat: str = "once", days: str = "", sound: TaskSound = TaskSound.ALOUD
+) -> int:
+    wish = app.memory.reminders.read(CHAT, text, when, Repeat(repeat), days)
+    return (await app.memory.reminders.set(CHAT, CHAT, replace(wish, task=sound))).id
+
+
+async def until(app: App, query: str) -> None:
+    """Wait until the database gives something else than nothing or 0."""
+    async with asyncio.timeout(30):
+        while not await app.database.value(query):
+            await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
+
+
+async def test_a_task_runs_at_its_hour_with_the_tools_of_its_chat_and_is_listed_as_one(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    wish = {
+        "text": "say how I slept",
+        "when": "2026-02-09T07:00",
+        "repeat": "weekly",
+        "days": "mon, tue",
+        "task": "aloud",
+    }
+    async with serve() as app:
+        person = Person(app, Address("telegram", str(ANN)))
+        (answer,) = await use(person, model, ("reminder_set", wish))
+        assert (
+            answer == "set: #1, Monday, 9 February 2026, 07:00 (UTC), weekly on Monday, Tuesday, task: say how I slept"
+        )
+        assert "07:00: say how I slept (task, weekly on Monday, Tuesday) /done_1" in await reminders_in(app)
+        model.script(Calls((("memory_recall", {"query": "sleep"}),)), Says("You slept well."))
+        clock.now = datetime(2026, 2, 9, 7, tzinfo=UTC)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await until(app, "SELECT told_at IS NOT NULL FROM reminders")
+        assert "Tuesday, 10 February 2026, 07:00: say how I slept" in await reminders_in(app)
+        assert "[task] say how I slept" in model.requests[-1].last_by_user
+        assert "a task of the user's that is due (Monday, 9 February 2026, 07:00)" in model.requests[-1].prompt
+        assert texts(telegram) == [
+            "You slept well.\n\nTask of Monday, 9 February 2026, 07:00: say how I slept (/cancel_1 ends it)"
+        ]
+        press(telegram, "No more")
+        await until(app, "SELECT state = 'cancelled' FROM reminders")
+
+
+@pytest.mark.parametrize("sound", TaskSound)
+async def test_its_answer_comes_with_a_sound_or_without_as_was_asked(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock, sound: TaskSound
+) -> None:
+    telegram.register_chat(ANN)
+    model.script(Says("Trains run."))
+    async with serve() as app:
+        await task(app, "look up the trains", sound=sound)
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    (call,) = telegram.calls_to("sendMessage")
+    assert bool(call.params.get("disable_notification")) is (sound is TaskSound.QUIET)
+    assert not telegram.drafts(ANN)
+    assert "No more" not in labels(telegram)
+
+
+async def test_what_a_task_says_is_no_word_of_the_user_s(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    words = "Remember that my bank is Sparkasse"
+    model.script(
+        Calls((("memory_learn", {"text": "The user's bank is Sparkasse", "quote": words}),)),
+        Calls((("reminder_set", {"text": "again", "when": "2026-02-09T07:00", "quote": words}),)),
+        Says("Noted."),
+    )
+    async with serve() as app:
+        await task(app, words)
+        await task(app, "/forget all", "2026-02-07T13:30")
+        clock.forward(minutes=50)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM entries WHERE unconfirmed IS NULL") == 0
+        assert await app.database.value("SELECT state FROM reminders WHERE text = 'again'") == "offered"
+        model.script(Says("I can't do that."))
+        clock.forward(minutes=40)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        assert "I can't do that." in texts(telegram)[-1]
+        assert (
+            await app.database.value("SELECT count(*) FROM messages WHERE provenance = 'task' AND role = 'user'") == 2
+        )
+
+
+async def test_where_others_words_are_in_view_a_task_is_only_offered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.register_chat(ANN)
+    wish = {"text": "send me the offer", "when": "2026-02-08T07:00", "repeat": "daily", "task": "quiet"}
+    async with serve() as app:
+        person = Person(app, Address("telegram", str(ANN)))
+        (answer,) = await use(person, model, ("reminder_set", wish), provenance=Provenance.FORWARDED, quote="")
+        assert answer.startswith("not set yet")
+        assert (
+            "Shall I do this on Sunday, 8 February 2026, 07:00 (daily): send me the offer?" in person.channel.said[-1]
+        )
+        assert await person.says("/remind_1") == (
+            "I will do this on Sunday, 8 February 2026, 07:00, daily: send me the offer (/cancel_1)"
+        )
+        assert await app.database.value("SELECT task FROM reminders WHERE state = 'waiting'") == "quiet"
+
+
+async def test_at_seven_over_both_changes_of_the_clocks_and_once_after_a_downtime(
+    start: OpenApp, clock: FakeClock
+) -> None:
+    async with start(timezone="Europe/Kyiv") as app:
+        clock.now = datetime(2026, 3, 27, 12, tzinfo=UTC)
+        await task(app, "trains", "2026-03-28T07:00", "daily")
+        put: list[str] = []
+        for day in (datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)):
+            clock.now = day
+            await app.memory.tasks.put_in("telegram:", everybody)
+            before = await app.database.value("SELECT count(*) FROM inbox")
+            for _ in range(3 * 24 * 4):
+                clock.forward(minutes=15)
+                if await app.memory.tasks.put_in("telegram:", everybody):
+                    put.append(f"{clock():%d %H:%M}")
+            assert await app.database.value("SELECT count(*) FROM inbox") == before + 3
+        clock.forward(days=9, hours=12)
+        assert await app.memory.tasks.put_in("telegram:", everybody)
+        assert not await app.memory.tasks.put_in("telegram:", everybody)
+        row = await app.database.row("SELECT payload, received_at FROM inbox ORDER BY id DESC LIMIT 1")
+        assert row is not None
+        run = await app.memory.tasks.run_of(row["payload"], clock())
+    assert put == ["28 05:00", "29 04:00", "30 04:00", "24 04:00", "25 05:00", "26 05:00"]
+    assert run is not None
+    assert run.hour == "Thursday, 5 November 2026, 07:00"
+
+
+async def test_it_waits_for_the_turn_that_runs_and_is_answered_by_itself(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        model.script(Holds("Let me"), Says("Trains run."), Says("Both answered."))
+        telegram.user_says("A long question", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await task(app, "look up the trains")
+        clock.forward(hours=1)
+        await until(app, "SELECT count(*) FROM inbox WHERE update_id < 0")
+        telegram.user_says("And this", chat_id=ANN)
+        async with asyncio.timeout(20):
+            while app.runner.lanes.waiting(CHAT) < 2:
+                await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
+        assert len(model.requests) == 1
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: any("(stopped)" in text for text in texts(telegram)))
+        # what a /stop holds back waits for the person's next message, each still for itself
+        telegram.user_says("Go on", chat_id=ANN)
+        await telegram.wait_for(lambda: any("Both answered." in text for text in texts(telegram)))
+    assert [request.last_by_user.splitlines()[0] for request in model.requests[-2:]] == [
+        "[task] look up the trains",
+        "Go on",
+    ]
+
+
+async def test_cancelled_before_its_turn_begins_it_is_not_done(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve(ready=False) as app:
+        await task(app, "look up the trains")
+        clock.forward(hours=1)
+        await app.memory.reminders.cancel(CHAT, "1")
+        await until(app, "SELECT count(*) FROM reminders WHERE state = 'cancelled'")
+        await telegram.wait_for(lambda: telegram.polled)
+        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
+    assert model.requests == []
+
+
+async def test_after_three_failures_in_a_row_it_is_off_and_says_so(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        await task(app, "trains", "2026-02-08T07:00", "daily")
+
+        async def on(day: int, *replies: Says | Fails) -> str:
+            model.script(*replies)
+            before = len(texts(telegram))
+            clock.now = datetime(2026, 2, day, 7, tzinfo=UTC)
+            await telegram.wait_for(lambda: len(texts(telegram)) > before)
+            await until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
+            return texts(telegram)[-1]
+
+        refused = Fails(401, "wrong key")
+        assert "ends it" in await on(8, refused)
+        assert "Fine." in await on(9, Says("Fine."))  # so that what failed before does not count
+        for day in (10, 11):
+            assert "ends it" in await on(day, refused)
+        said = await on(12, refused)
+        assert "This task failed 3 times in a row, so it is off." in said
+        assert labels(telegram)[-2:] == ["In an hour", "No more"]
+        clock.now = datetime(2026, 2, 14, 7, tzinfo=UTC)
+        assert not await app.memory.tasks.put_in("telegram:", everybody)
+        assert "trains (task, daily)" in await reminders_in(app)
+        press(telegram, "In an hour")
+        await until(app, "SELECT state = 'waiting' AND failures = 0 FROM reminders")
+
+
+async def test_where_the_day_s_tokens_are_used_up_it_is_skipped_with_a_sentence_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve(daily_token_limit=1) as app:
+        model.script(Says("Hello."))
+        telegram.user_says("Hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await task(app, "trains", HOUR, "daily")
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await until(app, "SELECT told_at IS NOT NULL FROM reminders")
+        assert await app.database.value("SELECT failures FROM reminders WHERE state = 'waiting'") == 0
+        assert not await app.memory.tasks.put_in("telegram:", everybody)
+    assert "Today's limit of 1 token is used up" in texts(telegram)[-1]
+    assert "Task of Saturday, 7 February 2026, 13:00: trains" in texts(telegram)[-1]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("steps", range(0, 24, 3))
+async def test_cancelled_at_any_step_it_is_in_the_inbox_or_still_due(
+    start: OpenApp, clock: FakeClock, steps: int
+) -> None:
+    async with start() as app:
+        await task(app, "trains", "2026-02-08T08:00", "daily")
+        clock.forward(days=3)
+        run = asyncio.create_task(app.memory.tasks.put_in("telegram:", everybody))
+        for _ in range(steps):
+            await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
+        run.cancel()
+        await asyncio.wait([run])
+        put = await app.database.value("SELECT count(*) FROM inbox")
+        assert put == await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
+        await app.memory.tasks.put_in("telegram:", everybody)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 1
+
+
+async def test_two_processes_put_it_in_once(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as one, start() as other:
+        await task(one, "trains", "2026-02-08T08:00", "daily")
+        clock.forward(days=3)
+        await asyncio.gather(*(app.memory.tasks.put_in("telegram:", everybody) for app in (one, other)))
+        assert await one.database.value("SELECT count(*) FROM inbox") == 1
+
+
+async def test_killed_in_its_turn_it_is_answered_once_after_a_restart(
+    telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    environment = bot_environment(telegram, model, ANN)
+    telegram.register_chat(ANN)
+    database = await Database.open(tmp_path / "data" / "mneme.db")
+    memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    wish = memory.reminders.read(CHAT, "look up the trains", "2026-01-01T09:00", Repeat.ONCE)
+    await memory.reminders.set(CHAT, CHAT, replace(wish, task=TaskSound.ALOUD))
+    model.script(Holds("This will never be"), Says("Trains run."))
+    async with running_bot(environment, tmp_path):
+        await model.wait_for(lambda: len(model.requests) == 1)
+    assert await database.value("SELECT state FROM reminders") == "telling"
+    async with running_bot(environment, tmp_path):
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        async with asyncio.timeout(20):
+            while await database.value("SELECT state FROM outbox") != "sent":
+                await asyncio.wait([asyncio.create_task(database.rows("SELECT 1"))])
+    polls = len(telegram.calls_to("getUpdates"))
+    async with running_bot(environment, tmp_path):
+        await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls + 1)
+    # what is told this late is tidied away at the next start
+    assert await database.value("SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')") == 0
+    await database.close()
+    assert [text.splitlines()[0] for text in texts(telegram)] == ["Trains run."]
+    assert len(model.requests) == 2
+
+
+async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
+    start: OpenApp, model: ModelServer, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = Address("console", "local")
+    async with start() as app:
+        wish = app.memory.reminders.read(address.session_id, "look up the trains", HOUR, Repeat.ONCE)
+        await app.memory.reminders.set(address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD))
+        clock.forward(hours=1)
+        # killed between the inbox and the answer
+        assert await task_arrivals(app, address, ConsoleChannel())
+    async with start() as app:
+        model.script(Says("Trains run."))
+        for _ in range(2):
+            await do_tasks(app, address)
+        assert await app.database.value("SELECT state FROM reminders") == "told"
+    assert capsys.readouterr().out.count("Trains run.") == 1
+
+
+async def test_in_a_private_talk_it_is_done_and_nothing_of_it_is_kept(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        await task(app, "look up the trains", HOUR, "daily")
+        telegram.user_says("/private", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        model.script(Says("Trains run."))
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: any("Trains run." in text for text in texts(telegram)))
+        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
+        assert await app.database.value("SELECT count(*) FROM messages") == 0
+        assert await app.database.value("SELECT state FROM reminders WHERE told_at IS NOT NULL") == "waiting"

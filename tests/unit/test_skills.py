@@ -1,0 +1,219 @@
+"""Skills: what is one, what stands of them in a prompt, and which zip files are taken."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.text.tokens import TokenCounter
+from pipeline.skills import (
+    LARGEST_ZIP,
+    PROMPT_TOKENS,
+    Skill,
+    SkillRefused,
+    Skills,
+    package_of,
+    read_package,
+    read_skill,
+    skill_prompt,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRAINS = """\
+---
+name: trains
+description: >
+  Looks up trains. Use it when
+  the user travels.
+---
+
+# Trains
+Ask where to.
+"""
+
+
+def zipped(*files: tuple[str | zipfile.ZipInfo, str | bytes]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
+            archive.writestr(name, content)
+    return held.getvalue()
+
+
+def put(root: Path, name: str, text: str, **others: str) -> Path:
+    folder = root / "skills" / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(text)
+    for other, content in others.items():
+        (folder / other).write_text(content)
+    return folder
+
+
+def test_a_skill_is_what_the_open_form_says() -> None:
+    assert read_skill(TRAINS) == Skill("trains", "Looks up trains. Use it when the user travels.")
+    assert read_skill("\ufeff---\r\nname: 'a-1'\r\ndescription: \"x: y\"\r\nlicense: MIT\r\n---\r\n") == Skill(
+        "a-1", "x: y"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# Trains",
+        "---\nname: trains\n---\n",
+        "---\nname: Trains\ndescription: x\n---\n",
+        "---\nname: tra--ins\ndescription: x\n---\n",
+        "---\nname: -trains\ndescription: x\n---\n",
+        "---\nname: ../trains\ndescription: x\n---\n",
+        f"---\nname: {'t' * 65}\ndescription: x\n---\n",
+        f"---\nname: trains\ndescription: {'x' * 1025}\n---\n",
+        "---\nname: trains\ndescription: [x]\n---\n",
+        "---\nname: trains\ndescription: 'x\n---\n",
+        "---\n- name\n- description\n---\n",
+        "---\nname: !!python/object/apply:os.system ['true']\ndescription: x\n---\n",
+        "---\nname: trains\ndescription: x\n",
+        f"---\nname: {'[' * 5000}\ndescription: x\n---\n",
+    ],
+)
+def test_what_is_none_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(SkillRefused, match=r"\S+ \S+"):
+        read_skill(text)
+
+
+@given(st.text())
+def test_whatever_stands_in_a_file_it_is_a_skill_or_refused(text: str) -> None:
+    for whole in (text, f"---\n{text}\n---\n"):
+        try:
+            skill = read_skill(whole)
+        except SkillRefused:
+            continue
+        assert skill.name
+        assert "/" not in skill.name
+
+
+@given(st.text(min_size=1), st.text(min_size=1), st.text())
+def test_what_is_written_out_is_read_as_it_was_meant(name: str, description: str, body: str) -> None:
+    try:
+        package = package_of(name, description, body)
+    except SkillRefused:
+        return
+    assert read_skill(package.files["SKILL.md"].decode("utf-8", "replace")) == package.skill
+
+
+async def test_a_change_by_hand_holds_at_once_and_what_is_no_skill_says_why(tmp_path: Path) -> None:
+    skills = Skills(tmp_path)
+    assert await skills.all() == []
+    folder = put(tmp_path, "trains", TRAINS)
+    put(tmp_path, "other", TRAINS)
+    (tmp_path / "skills" / "empty").mkdir()
+    assert [skill.name for skill in await skills.all()] == ["trains"]
+    look = skills.look()
+    assert look["other"] == "its folder has to be called trains"
+    assert look["empty"] == "it has no SKILL.md that can be read"
+    (folder / "SKILL.md").write_text(TRAINS.replace("Looks up", "Finds all"))
+    (skill,) = await skills.all()
+    assert skill.description.startswith("Finds all")
+
+
+async def test_of_a_skill_its_files_are_read_and_none_besides(tmp_path: Path) -> None:
+    skills = Skills(tmp_path)
+    folder = put(tmp_path, "trains", TRAINS, **{"routes.md": "Kyiv to Lviv"})
+    (tmp_path / "secret").write_text("the key")
+    (folder / "link.md").symlink_to(tmp_path / "secret")
+    (folder / "run.bin").write_bytes(b"\0\1")
+    text = await skills.text("trains")
+    assert "Ask where to." in text
+    assert "routes.md" in text
+    assert await skills.text(" trains ", "routes.md") == "Kyiv to Lviv\n\n[other files: link.md, run.bin]"
+    for name in ("../../secret", "link.md", "/etc/passwd", "run.bin", "nothing.md", "routes.md/..", "\0"):
+        with pytest.raises(SkillRefused):
+            await skills.text("trains", name)
+    for name in ("..", "", "trains/..", "none"):
+        with pytest.raises(SkillRefused):
+            await skills.text(name)
+
+
+def test_many_descriptions_are_cut_before_a_skill_is_left_out() -> None:
+    count = TokenCounter().text
+    few = [Skill(f"skill-{number}", "word " * 80) for number in range(4)]
+    text, left_out = skill_prompt(few, count)
+    assert left_out == []
+    assert count(text) <= PROMPT_TOKENS
+    assert all(skill.name in text for skill in few)
+    many = [Skill(f"skill-{number:02}", "word " * 80) for number in range(40)]
+    text, left_out = skill_prompt(many, count)
+    assert count(text) <= PROMPT_TOKENS
+    assert left_out == [skill.name for skill in many if skill.name not in text]
+    assert skill_prompt([], count) == ("", [])
+
+
+@pytest.mark.parametrize("place", ["", "trains/", "trains-main/"])
+async def test_a_zip_file_becomes_a_folder(tmp_path: Path, place: str) -> None:
+    skills = Skills(tmp_path)
+    package = read_package(
+        zipped((f"{place}SKILL.md", TRAINS), (f"{place}ref/a.md", "A"), ("__MACOSX/x", "clutter"), ("ref/", ""))
+    )
+    assert package is not None
+    assert sorted(package.files) == ["SKILL.md", "ref/a.md"]
+    await skills.keep(package)
+    assert (tmp_path / "skills/trains/ref/a.md").read_text() == "A"
+    assert stat.S_IMODE((tmp_path / "skills/trains/SKILL.md").stat().st_mode) == 0o600
+    assert [skill.name for skill in await skills.all()] == ["trains"]
+    with pytest.raises(SkillRefused, match="There is a skill trains already"):
+        await skills.keep(package)
+    assert [path.name for path in (tmp_path / "skills").iterdir()] == ["trains"]
+
+
+def link(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name)
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return entry
+
+
+def locked() -> bytes:
+    content = bytearray(zipped(("SKILL.md", TRAINS)))
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(mark) + offset] |= 1
+    return bytes(content)
+
+
+def lying() -> bytes:
+    """A file that claims to unpack to a few bytes, and unpacks to a lot."""
+    content = zipped(("SKILL.md", TRAINS), ("big", b"0" * 50_000_000))
+    size = (50_000_000).to_bytes(4, "little")
+    return content.replace(size, (10).to_bytes(4, "little"))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (zipped(("SKILL.md", TRAINS), ("../up.md", "x")), "leads elsewhere"),
+        (zipped(("SKILL.md", TRAINS), ("/etc/x", "x")), "leads elsewhere"),
+        (zipped(("SKILL.md", TRAINS), ("a\\..\\..\\x", "x")), "leads elsewhere"),
+        (zipped(("SKILL.md", TRAINS), (link("l"), "/etc/passwd")), "leads elsewhere"),
+        (zipped(("SKILL.md", TRAINS), ("bomb", b"0" * (LARGEST_ZIP + 1))), "has at most 100 files and 4 MB"),
+        (zipped(("SKILL.md", TRAINS), *((f"{n}", "") for n in range(100))), "has at most 100 files"),
+        (zipped(("SKILL.md", TRAINS), ("A.md", "a"), ("a.md", "b")), "has at most"),
+        (zipped(("SKILL.md", "no front matter")), "does not begin with its name"),
+        (locked(), "damaged or locked"),
+        (lying(), "damaged or locked"),
+    ],
+)
+def test_what_could_do_harm_is_refused_in_a_sentence(content: bytes, why: str) -> None:
+    with pytest.raises(SkillRefused, match=why):
+        read_package(content)
+
+
+def test_a_zip_file_without_a_skill_is_none() -> None:
+    assert read_package(zipped(("a.txt", "x"))) is None
+    assert read_package(zipped(("a/b/SKILL.md", TRAINS))) is None
+    assert read_package(zipped(("SKILL.md", TRAINS))[:-30]) is None
