@@ -23,6 +23,8 @@ _CHATTY = (
     "apscheduler",
     "aiosqlite",
     "asyncio",
+    "mcp",
+    "uvicorn",
 )
 """Libraries whose records below WARNING name URLs with tokens in them, or every step they take."""
 
