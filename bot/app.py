@@ -17,6 +17,7 @@ from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
+from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.scheduled import DateOffers, Maintenance, Reminding, WeeklyHour, WeeklySchedule
 from bot.languages import Languages
@@ -24,6 +25,7 @@ from bot.models import ModelSetup, meaning_models, media_reader, model_setup, mo
 from bot.monitoring import Health
 from bot.services import MemoryServices, memory_services
 from bot.sessions import SessionQueues, SessionRunner
+from bot.tasks import Backoff
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
 from config.errors import ConfigurationError
@@ -70,6 +72,9 @@ from pipeline.tools.entries import (
     stats_tool,
 )
 from pipeline.tools.files import history_search_tool, memory_file_tool
+from pipeline.tools.mcp.approval import Approvals
+from pipeline.tools.mcp.config import read_config
+from pipeline.tools.mcp.tools import McpTools
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.reminders import reminder_tools
@@ -86,9 +91,14 @@ if TYPE_CHECKING:
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
     from pipeline.media.files import MediaSources
-    from pipeline.models.model import ChatModel
+    from pipeline.models.model import ChatModel, ToolSpec
 
 log = structlog.get_logger(__name__)
+
+MCP_SHARE = 8
+"""The part of a model's window that descriptions of others' tools may take at most: one eighth."""
+MCP_PAUSE = 300.0
+"""Seconds at most between two tries to reach a server of tools that is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,21 +202,28 @@ def _assemble(
     enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
     model, offered = talking.model, talking.tools
     models = ModelChoice(model, talking.others, memory.preferences)
-    style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
+    approvals = Approvals(memory.preferences)
+    mcp = _mcp_tools(settings, approvals, effects)
+    stack.push_async_callback(mcp.close)
+    style = talking.style if enabled else without_memory(talking.style)
+
+    def mcp_specs(talks: ChatModel) -> tuple[ToolSpec, ...]:
+        limit = min(settings.mcp_tool_tokens, talks.window.max_input_tokens // MCP_SHARE)
+        return mcp.specs(limit, lambda text: counter.text(text, talks.name)) if offered is None else ()
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
         # who has sent no media pays for no tools over them
         with_media = await memory.media.has_any(owner)
         specs = tuple(spec for spec in toolbox.specs if with_media or spec.name not in MEDIA_TOOLS)
-        return Budget(talks.name, talks.window, counter, style.identity, specs)
+        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp_specs(talks)))
 
     reader, sources = media_reader(settings, memory.media, budget, stack)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
-    toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
+    toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     memory.forgetting.also(memory.turns.drop_owed)
     graph = _graph(settings, stack)
     if graph is not None:
@@ -237,7 +254,7 @@ def _assemble(
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(reader, models),
+            InputSanitizing(reader, models, mcp.ready),
             AutoCapture(
                 memory.ledger,
                 memory.long_term,
@@ -264,11 +281,13 @@ def _assemble(
     memory_report = MemoryReport(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
+    tool_report = ToolReport(mcp, models, mcp_specs)
     status = Status(
         ConversationReport(memory.sessions, builder, compaction, models),
         SpendingReport(usage),
         memory_report,
         meaning,
+        tool_report,
         ActivityReport(lanes, clock),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.database.private)
@@ -295,7 +314,8 @@ def _assemble(
     )
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    groups = (conversation, looking, changing, ReminderCommands(memory.reminders), preferring, letting_in)
+    using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
+    groups = (conversation, looking, changing, ReminderCommands(memory.reminders), preferring, *using, letting_in)
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
     runner = SessionRunner(
@@ -309,6 +329,13 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
     return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
+
+
+def _mcp_tools(settings: Settings, approvals: Approvals, effects: Effects) -> McpTools:
+    """The tools of other programs; connecting to them begins here, and no start waits for it."""
+    tools = McpTools(read_config(settings.mcp_file), lambda: Backoff(MCP_PAUSE), approvals, effects.record)
+    tools.start()
+    return tools
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
@@ -34,6 +34,13 @@ _SHARE_CELLS = 5
 """` 100%`."""
 
 
+class Report(Protocol):
+    """A report of another module."""
+
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """The reports of /status, in the order in which they are shown."""
@@ -42,11 +49,12 @@ class Status:
     spending: SpendingReport
     memory: MemoryReport
     meaning: MeaningReport
+    tools: Report
     activity: ActivityReport
 
     async def text(self, session: Session) -> str:
         """The text of /status."""
-        reports = (self.conversation, self.spending, self.memory, self.meaning, self.activity)
+        reports = (self.conversation, self.spending, self.memory, self.meaning, self.tools, self.activity)
         groups = [group for report in reports for group in await report.groups(session)]
         return "\n\n".join(map(str, groups))
 

@@ -13,7 +13,10 @@ Migration = tuple[str, ...]
 
 FIRST_FORMAT = 40
 """The format of `schema.sql`. Those before it were never released."""
-MIGRATIONS: tuple[Migration, ...] = ()
+MIGRATIONS: tuple[Migration, ...] = (
+    # what a chat has settled on tools of other servers, as JSON: by tool, always or never
+    ("ALTER TABLE preferences ADD COLUMN tools TEXT",),
+)
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 
