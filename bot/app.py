@@ -126,6 +126,7 @@ class App:
     media: MediaSources
     pages: Pages
     metrics: Metrics | None
+    tools: McpTools
 
     @property
     def database(self) -> Database:
@@ -207,10 +208,11 @@ def _assemble(
     mcp = _mcp_tools(settings, approvals, effects)
     stack.push_async_callback(mcp.close)
     style = talking.style if enabled else without_memory(talking.style)
+    estimate = TokenCounter()  # one that no usage corrects: which tools a model is told of must not change with it
 
     def mcp_specs(talks: ChatModel) -> tuple[ToolSpec, ...]:
         limit = min(settings.mcp_tool_tokens, talks.window.max_input_tokens // MCP_SHARE)
-        return mcp.specs(limit, lambda text: counter.text(text, talks.name)) if offered is None else ()
+        return mcp.specs(limit, estimate.text) if offered is None else ()
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
         # who has sent no media pays for no tools over them
@@ -328,7 +330,7 @@ def _assemble(
         clock,
     )
     jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
-    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
+    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics, mcp)
 
 
 def _mcp_tools(settings: Settings, approvals: Approvals, effects: Effects) -> McpTools:

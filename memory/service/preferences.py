@@ -29,7 +29,7 @@ class Preferences:
     """What a chat has chosen; None: nothing yet.
 
     language: the code of the language that was asked for; client_language: of the one that the person's program is set
-    to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask first, as JSON.
+    to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask, as JSON.
     """
 
     language: str | None = None

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 MINUTES = 5
 """How long a question waits for its answer; a turn's own time stands still meanwhile."""
-LONGEST_ARGUMENTS = 600
-"""Characters of a call's arguments that a question shows: what they do must be seen before it is allowed."""
+LONGEST_ARGUMENT = 400
+"""Characters of each argument that a question shows: a long one must not hide the others."""
+MOST_ARGUMENTS = 12
 _NUMBERS = 10**15
-"""A question's number can't be guessed, so only who was shown its buttons can answer by it; a command takes 15 digits."""
+"""A question's number can't be guessed: only a button of its own says it. A command takes 15 digits."""
 
 NOBODY = "not run: it needs the user's consent, and nobody can be asked here. Go on without it, and say so"
 UNANSWERED = f"not run: the user was asked and has not answered within {MINUTES} minutes. Go on without it, and say so"
@@ -132,13 +133,20 @@ class Approvals:
 
 
 def _wording(request: ToolCallRequest) -> str:
-    text = json.dumps(request.arguments, ensure_ascii=False, indent=1)
-    if len(text) > LONGEST_ARGUMENTS:
-        text = text[:LONGEST_ARGUMENTS] + "\n" + _("... and {n} more characters", n=len(text) - LONGEST_ARGUMENTS)
+    lines = [f"{key}: {_shown(value)}" for key, value in list(request.arguments.items())[:MOST_ARGUMENTS]]
+    if len(request.arguments) > MOST_ARGUMENTS:
+        lines.append(_("... and {n} more", n=len(request.arguments) - MOST_ARGUMENTS))
     # what ends the fence would be shown as if it were ours
-    fenced = text.replace("```", "'''")
+    fenced = "\n".join(lines).replace("```", "'''")
     question = _("May I run **{tool}** of {server}?", tool=_plain(request.tool), server=_plain(request.server))
-    return f"{question}\n```\n{fenced}\n```"
+    return f"{question}\n```\n{fenced}\n```" if lines else question
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= LONGEST_ARGUMENT:
+        return text
+    return f"{text[:LONGEST_ARGUMENT]} " + _("... and {n} more characters", n=len(text) - LONGEST_ARGUMENT)
 
 
 def _plain(name: str) -> str:
