@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
@@ -32,7 +33,7 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
-TALK, MEMORY, UPKEEP = "Talk", "Memory", "Upkeep"
+TALK, MEMORY, TOOLS, UPKEEP = "Talk", "Memory", "Tools", "Upkeep"
 EXAMPLES = """\
 Examples:
 
@@ -209,6 +210,7 @@ cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
+cli.add_typer(mcp_cli, name="mcp", rich_help_panel=TOOLS)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)

@@ -44,6 +44,7 @@ class ToolReport:
         states = self.tools.states()
         rows = tuple((state.name, number(state.tools)) for state in states if state.trouble is None)
         notes = [f"{state.name}: {state.trouble}" for state in states if state.trouble is not None]
+        notes += [_("What is off is tried again by itself.")] if self.tools.retries else []
         notes += [str(self.tools.config.trouble)] if self.tools.config.trouble is not None else []
         left_out = self.tools.count - len(self.told(await self.models.of(session.address.owner)))
         if left_out:

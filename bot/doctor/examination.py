@@ -10,7 +10,7 @@ import structlog
 from pydantic import SecretStr
 
 from bot.cli.start import DATABASE_NAME
-from bot.doctor import installation, models, telegram
+from bot.doctor import installation, models, telegram, tools
 from bot.doctor import installation as machine
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
@@ -50,6 +50,7 @@ CHECKS = (
     Check("model", models.models),
     Check("embedder", models.embeddings),
     Check("LightRAG", models.lightrag),
+    Check("tools", tools.tools),
 )
 
 

@@ -237,8 +237,8 @@ async def test_what_can_t_be_started_is_said_and_the_rest_works(
         status = await person.says("/status")
     for line in (
         "missing: Its program no-such-program-here is not installed, or can't be run.",
-        "ends: Its program has ended: `mneme mcp test ends` shows what it says. It is started again.",
-        "nowhere: 127.0.0.1:9 can't be reached. It is tried again.",
+        "ends: Its program has ended: `mneme mcp test ends` shows what it says.",
+        "nowhere: 127.0.0.1:9 can't be reached.",
         "wrong: Its entry can't be used: command is missing or of the wrong kind.",
         "empty: Its entry names neither a command nor a url.",
         "unset: Its entry needs the variable MNEME_TEST_UNSET, which is not set.",

@@ -15,6 +15,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -71,6 +72,11 @@ class HttpServer:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     sse: bool = False
+
+    @property
+    def host(self) -> str:
+        """Where it is, without what may be secret in its address."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import os
 from enum import Enum, auto
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol, TextIO
-from urllib.parse import urlsplit
 
 import anyio
 import structlog
@@ -51,11 +50,11 @@ MOST_TOOLS = 1_000
 STARTING = N_("It is being started.")
 NOT_INSTALLED = N_("Its program {program} is not installed, or can't be run.")
 NO_PACKAGE = N_("The package mcp is missing: run `make mcp`, or `pip install mcp`.")
-ENDED = N_("Its program has ended: `mneme mcp test {name}` shows what it says. It is started again.")
-SILENT = N_("It has not answered within {seconds} seconds. It is tried again.")
-REFUSES = N_("{host} answers with the error {status}: see its url and headers. It is tried again.")
-UNREACHABLE = N_("{host} can't be reached. It is tried again.")
-FAILED = N_("It does not speak as an MCP server does ({error}). It is tried again.")
+ENDED = N_("Its program has ended: `mneme mcp test {name}` shows what it says.")
+SILENT = N_("It has not answered within {seconds} seconds.")
+REFUSES = N_("{host} answers with the error {status}: see its url and headers.")
+UNREACHABLE = N_("{host} can't be reached.")
+FAILED = N_("It does not speak as an MCP server does ({error}).")
 
 
 class CallFailed(Exception):
@@ -260,7 +259,7 @@ class ServerConnection:
         if isinstance(transport, HttpServer):
             import httpx2
 
-            host = {"host": urlsplit(transport.url).netloc.rpartition("@")[2]}
+            host = {"host": transport.host}
             if isinstance(error, httpx2.HTTPStatusError):
                 self._status = error.response.status_code
             if self._status is not None and self._status >= 400:

@@ -76,12 +76,6 @@ class McpTool:
         """What the model calls it by."""
         return self.spec.name
 
-    @property
-    def asks_first(self) -> bool:
-        """Whether a person is asked before it is run: whatever does not say that it only reads."""
-        annotations = self._described.annotations
-        return annotations is None or annotations.read_only_hint is not True
-
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
         try:
@@ -92,7 +86,7 @@ class McpTool:
             return "error: the arguments are wrong: an object is needed"
         # what a model leaves out it often writes as null
         values = {key: value for key, value in written.items() if value is not None or key in self._required}
-        if self.asks_first:
+        if asks_first(self._described):
             request = ToolCallRequest(self._connection.config.name, self._described.name, self._digest(), values)
             refusal = await self._approvals.refusal(context.session_id, context.asking, request)
             if refusal is not None:
@@ -168,6 +162,11 @@ class McpTools:
                 fitting.append(spec)
         return tuple(fitting)
 
+    @property
+    def retries(self) -> bool:
+        """Whether any server is off that is connected to again by itself."""
+        return any(connection.trouble is not None for connection in self._connections)
+
     def states(self) -> list[ServerState]:
         """How each server is, in the order of the file; those whose entries can't be used are last."""
         states = [ServerState(c.config.name, len(self._tools_of(c)), c.trouble) for c in self._connections]
@@ -188,6 +187,11 @@ class McpTools:
             for tool, name in tool_names(connection.config.prefix, described).items()
             if connection.config.offers(tool)
         ]
+
+
+def asks_first(tool: Tool) -> bool:
+    """Whether a person is asked before a tool is run: whatever does not say that it only reads."""
+    return tool.annotations is None or tool.annotations.read_only_hint is not True
 
 
 def _texts(value: object) -> list[str]:
