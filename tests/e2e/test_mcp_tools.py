@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import socket
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,80 +13,28 @@ import pytest
 from memory.messages import Provenance
 from pipeline.tools.mcp import connection
 from tests.support.fakes import Person
+from tests.support.mcp_servers import Servers, called, told, until
 from tests.support.servers import mcp_tools
 from tests.support.servers.model import Calls, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
 
-SCRIPT = mcp_tools.__file__
 READING = ["die", "fail", "hang", "long", "look", "nothing", "odd", "page", "picture"]
-
-
-class Servers:
-    """The file with the servers, and what the server of the tests writes down."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "mcp.json"
-        self.log = folder / "server.log"
-        self.log.touch()
-
-    def __call__(self, **entries: object) -> str:
-        self.path.write_text(json.dumps({"mcpServers": entries}))
-        return str(self.path)
-
-    def trial(self, **more: object) -> dict[str, object]:
-        return {"command": sys.executable, "args": [SCRIPT], "env": {"MCP_TRIAL_LOG": str(self.log)}, **more}
-
-    def logged(self, what: str) -> list[str]:
-        return [line.removeprefix(f"{what} ") for line in self.log.read_text().splitlines() if line.startswith(what)]
-
-    def alive(self) -> list[str]:
-        """The processes that were started and are still there."""
-        return [pid for pid in self.logged("started") if _runs(int(pid))]
-
-
-def _runs(pid: int) -> bool:
-    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-        os.kill(pid, 0)
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    return False
 
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Servers:
     """Where servers are named."""
     return Servers(tmp_path)
-
-
-async def called(
-    person: Person, model: ModelServer, *calls: tuple[str, object], say: str = "Please do it"
-) -> list[str]:
-    """What calls came to, one after the other, as the model reads it."""
-    before = len(model.requests)
-    model.script(*(Calls((call,)) for call in calls), Says("Done."))
-    assert "Done." in await person.says(say)
-    return [str(request.last) for request in model.requests[before + 1 :]]
-
-
-def told(model: ModelServer) -> list[str]:
-    """The tools of others that the model was told of in the newest request."""
-    names = [tool["function"]["name"] for tool in model.requests[-1].body.get("tools", [])]
-    return [name for name in names if "__" in name]
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for what a process does by itself."""
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  # nothing tells of another process
-            await asyncio.sleep(0.02)
 
 
 async def test_a_server_s_tool_answers_and_its_program_ends_with_the_bot(
@@ -271,7 +216,7 @@ async def address(servers: Servers) -> AsyncIterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(sys.executable, SCRIPT, str(port))
+    process = await asyncio.create_subprocess_exec(sys.executable, mcp_tools.__file__, str(port))
     yield f"http://127.0.0.1:{port}/mcp"
     process.kill()
     await process.wait()

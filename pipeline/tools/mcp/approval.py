@@ -58,6 +58,10 @@ class ToolCallRequest:
         return f"{self.server}/{self.tool}"
 
 
+class _NotShown(Exception):
+    """The question is where nobody can answer it."""
+
+
 @dataclass(slots=True)
 class _Question:
     session_id: str
@@ -82,7 +86,10 @@ class Approvals:
             return NEVER
         if settled == f"{Answer.ALWAYS} {request.digest}":
             return None
-        answer = await self._asked(session_id, asking, request)
+        try:
+            answer = await self._asked(session_id, asking, request)
+        except _NotShown:
+            return NOBODY
         if answer in (Answer.ALWAYS, Answer.NEVER):
             await self._settle(asking.chat, request, answer)
         return {None: UNANSWERED, Answer.NOT_NOW: REFUSED, Answer.NEVER: NEVER}.get(answer)
@@ -116,14 +123,14 @@ class Approvals:
         await self._preferences.change(chat, tools=json.dumps(settled, ensure_ascii=False))
 
     async def _asked(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
-        """What a person answers; None where nobody does in time. A /stop ends the wait with the turn."""
+        """What a person answers; None where nobody does in time. A /stop ends the wait with the turn. Raises _NotShown."""
         number = secrets.randbelow(_NUMBERS)
         question = _Question(session_id, asking.asker, request, asyncio.get_running_loop().create_future())
         self._questions[number] = question
         try:
             with asking.untimed():
                 if not await asking.show(_wording(request), _buttons(number)):
-                    return None
+                    raise _NotShown
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(MINUTES * 60):
                         return await question.answer

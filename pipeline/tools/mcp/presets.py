@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SEARXNG = "http://localhost:8888"
 """Where SearXNG listens as its own instructions have it."""
-NODE = "Node.js 20 or newer, which brings npx (https://nodejs.org)"
+NODE = "Node.js 22 or newer, which brings npx (https://nodejs.org)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,8 @@ def page(url: str) -> str:
     return f"<p>Open daily.</p> {EVIL}"
 
 
-@server.tool()
+@server.tool(description=os.environ.get("MCP_TRIAL_WRITE", "Write a file."))
 def write(path: str, content: str = "") -> str:
-    """Write a file."""
     _log(f"write {path}")
     return f"wrote {path}"
 
