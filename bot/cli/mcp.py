@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.tools.mcp.config import ServerConfig
+    from pipeline.tools.mcp.presets import Preset
 
 mcp_cli = typer.Typer(help="Tools of MCP servers: add, list, test, remove.", no_args_is_help=True)
 
@@ -56,9 +57,9 @@ def add(
     path = settings_with_logging(quiet=True).mcp_file
     add_server(path, name, entry)
     typer.echo(f"{name} is in {path}.")
-    if preset is not None and not PRESETS[preset].is_installed:
-        typer.echo(f"It needs {PRESETS[preset].needs}.")
-    typer.echo(f"Try it with `mneme mcp test {name}`, then start the bot anew: `{how_to_start()}`.")
+    for sentence in what_is_missing(PRESETS[preset] if preset is not None else None):
+        typer.echo(sentence)
+    typer.echo(how_to_try(name))
 
 
 @mcp_cli.command("list")
@@ -114,7 +115,7 @@ async def _try(server: ServerConfig) -> bool:
             typer.echo(f"{server.name}: {connection.trouble}")
             return False
         names = tool_names(server.prefix, [tool.name for tool in connection.tools])
-        typer.echo(f"{server.name} works, with {len(names)} tools:")
+        typer.echo(f"{server.name} works, with {len(names)} tool{'s' if len(names) != 1 else ''}:")
         for tool in connection.tools:
             how = "asks first" if asks_first(tool) else "only reads"
             typer.echo(f"  {names[tool.name]}  {how if server.offers(tool.name) else 'off'}")
@@ -140,6 +141,21 @@ def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
     document, servers = _document(path)
     servers[name] = entry
     _write(path, document)
+
+
+def what_is_missing(preset: Preset | None) -> list[str]:
+    """What is to be installed before a server can be used, a sentence each."""
+    from importlib.util import find_spec
+
+    sentences = [] if find_spec("mcp") else ["The package mcp is missing: run `make mcp`, or `pip install mcp`."]
+    if preset is not None and preset.needs:
+        sentences.append(f"It needs {preset.needs}.")
+    return sentences
+
+
+def how_to_try(name: str) -> str:
+    """What comes after a server was added."""
+    return f"Try it with `mneme mcp test {name}`, then start the bot anew: `{how_to_start()}`."
 
 
 def _entry(given: list[str], url: str | None) -> tuple[str, dict[str, object]]:

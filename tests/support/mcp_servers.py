@@ -39,6 +39,10 @@ class Servers:
     def logged(self, what: str) -> list[str]:
         return [line.removeprefix(f"{what} ") for line in self.log.read_text().splitlines() if line.startswith(what)]
 
+    def has_logged(self, what: str, times: int) -> bool:
+        """Whether it has written that down so often."""
+        return len(self.logged(what)) == times
+
     def alive(self) -> list[str]:
         """The processes that were started and are still there."""
         return [pid for pid in self.logged("started") if _runs(int(pid))]

@@ -123,7 +123,7 @@ class Approvals:
         await self._preferences.change(chat, tools=json.dumps(settled, ensure_ascii=False))
 
     async def _asked(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
-        """What a person answers; None where nobody does in time. A /stop ends the wait with the turn. Raises _NotShown."""
+        """What a person answers; None where nobody does in time. A /stop ends the wait. Raises _NotShown."""
         number = secrets.randbelow(_NUMBERS)
         question = _Question(session_id, asking.asker, request, asyncio.get_running_loop().create_future())
         self._questions[number] = question

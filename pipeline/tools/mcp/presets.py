@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +25,7 @@ class Preset:
     wish: str
     takes: str
     needs: str
-    program: str
     entry: Callable[[Sequence[str]], dict[str, object]]
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether its program is found."""
-        return shutil.which(self.program) is not None
 
 
 def _search(given: Sequence[str]) -> dict[str, object]:
@@ -56,7 +49,6 @@ PRESETS = {
             "search the web by a SearXNG of yours",
             f"its address, {SEARXNG} where none is given",
             f"{NODE}, and SearXNG with its JSON format on (https://docs.searxng.org)",
-            "npx",
             _search,
         ),
         Preset(
@@ -64,9 +56,8 @@ PRESETS = {
             "read web pages",
             "options of mcp-server-fetch",
             "uv, which brings uvx (https://docs.astral.sh/uv)",
-            "uvx",
             _pages,
         ),
-        Preset("files", "read and write files in folders", "the folders, or this one", NODE, "npx", _files),
+        Preset("files", "read and write files in folders", "the folders, or this one", NODE, _files),
     )
 }

@@ -117,7 +117,7 @@ class McpTools:
         record: Callable[[], Awaitable[None]],
     ) -> None:
         self.config = config
-        self._connections = [ServerConnection(server, pauses(), self._changed) for server in config.servers]
+        self.connections = [ServerConnection(server, pauses(), self._changed) for server in config.servers]
         self._approvals = approvals
         self._record = record
         self._tools: dict[str, McpTool] | None = None
@@ -126,17 +126,17 @@ class McpTools:
     def start(self) -> None:
         """Begin to connect to all servers, beside each other."""
         self._until = asyncio.get_running_loop().time() + FIRST_TRY
-        for connection in self._connections:
+        for connection in self.connections:
             connection.start()
 
     async def close(self) -> None:
         """End all connections, and the programs with them."""
-        await asyncio.gather(*(connection.close() for connection in self._connections))
+        await asyncio.gather(*(connection.close() for connection in self.connections))
 
     async def ready(self) -> None:
         """Wait until each server was tried once, but no longer than the first seconds: a turn is to have its tools."""
         remaining = self._until - asyncio.get_running_loop().time()
-        waiting = [asyncio.ensure_future(c.tried.wait()) for c in self._connections if not c.tried.is_set()]
+        waiting = [asyncio.ensure_future(c.tried.wait()) for c in self.connections if not c.tried.is_set()]
         if waiting and remaining > 0:
             await asyncio.wait(waiting, timeout=remaining)
         for task in waiting:
@@ -165,11 +165,11 @@ class McpTools:
     @property
     def retries(self) -> bool:
         """Whether any server is off that is connected to again by itself."""
-        return any(connection.trouble is not None for connection in self._connections)
+        return any(connection.trouble is not None for connection in self.connections)
 
     def states(self) -> list[ServerState]:
         """How each server is, in the order of the file; those whose entries can't be used are last."""
-        states = [ServerState(c.config.name, len(self._tools_of(c)), c.trouble) for c in self._connections]
+        states = [ServerState(c.config.name, len(self._tools_of(c)), c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
 
     def _changed(self) -> None:
@@ -177,7 +177,7 @@ class McpTools:
 
     def _offered(self) -> dict[str, McpTool]:
         if self._tools is None:
-            self._tools = {tool.name: tool for c in self._connections for tool in self._tools_of(c)}
+            self._tools = {tool.name: tool for c in self.connections for tool in self._tools_of(c)}
         return self._tools
 
     def _tools_of(self, connection: ServerConnection) -> list[McpTool]:
