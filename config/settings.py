@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
     mcp_config: Path | None = None
-    mcp_tool_tokens: int = Field(default=4000, ge=0, le=1_000_000)
+    mcp_tool_tokens: int = Field(default=6000, ge=0, le=1_000_000)
 
     memory_enabled: bool = True
     memory_scope: MemoryScope = MemoryScope.CHAT

@@ -1,4 +1,4 @@
-"""Three servers of tools by others, from their registries, as tools of the bot: npx and uvx fetch them at first.
+"""Four servers of tools by others, from their registries, as tools of the bot: npx and uvx fetch them at first.
 
 `python -m tests.trials.mcp_trial FOLDER` makes a data directory in FOLDER, adds the presets with `mneme mcp add`, and
 talks with the bot, whose model is scripted to call their tools. A page of a web server on this machine is read.
@@ -30,12 +30,19 @@ async def _mneme(*arguments: str) -> None:
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    request = await reader.readuntil(b"\r\n\r\n")
-    found = b"robots.txt" not in request
-    body = PAGE.encode() if found else b""
-    status = b"200 OK" if found else b"404 Not Found"
-    head = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: "
-    writer.write(head + str(len(body)).encode() + b"\r\n\r\n" + body)
+    """A web server with one page, and with one result for whatever SearXNG is asked."""
+    request = (await reader.readuntil(b"\r\n\r\n")).decode()
+    port = writer.get_extra_info("sockname")[1]
+    result = {"title": "The harbour", "url": f"http://127.0.0.1:{port}/harbour.html", "content": "Open daily."}
+    found = {"query": "harbour", "number_of_results": 1, "results": [result]}
+    path = request.split()[1]
+    status, kind, body = "200 OK", "text/html", PAGE
+    if path.startswith(("/search", "/config")):
+        kind, body = "application/json", json.dumps(found)
+    elif path != "/harbour.html":
+        status, body = "404 Not Found", ""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write((head + body).encode())
     await writer.drain()
     writer.close()
 
@@ -49,6 +56,7 @@ async def _talk(folder: Path, page: str) -> None:
         ("files__read_text_file", {"path": "/etc/passwd"}),
         ("memory__create_entities", {"entities": [{"name": "Ann", "entityType": "person", "observations": ["sails"]}]}),
         ("memory__search_nodes", {"query": "Ann"}),
+        ("search__searxng_web_search", {"query": "harbour"}),
         ("pages__fetch", {"url": page}),
     ]
     async with ModelServer() as model:
@@ -63,7 +71,7 @@ async def _talk(folder: Path, page: str) -> None:
                 before = len(person.channel.asked)
                 await person.sends(f"Please call {name}")
                 ended = asyncio.create_task(app.runner.idle(person.address.session_id))
-                while not ended.done() and len(person.channel.asked) == before:
+                while not ended.done() and len(person.channel.asked) == before:  # noqa: ASYNC110  # either may come
                     await asyncio.sleep(0.05)
                 how = "ran unasked"
                 if len(person.channel.asked) > before:
@@ -85,10 +93,13 @@ async def _run(folder: Path) -> None:
     shared = folder / "shared"
     shared.mkdir(parents=True, exist_ok=True)
     os.environ |= {"MNEME_DATA_DIR": str(folder / "data"), "TIMEZONE": "UTC"}
+    web = await asyncio.start_server(_serve, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{web.sockets[0].getsockname()[1]}"
     await _mneme("mcp", "add", "--preset", "files", str(shared))
     # what uv needs to know of this machine: a server is given no variables but those of its entry
     known = [f"--env={name}=${{{name}}}" for name in os.environ if name.startswith("UV_") or name in NETWORK]
-    await _mneme("mcp", "add", "--preset", "pages", *known)
+    await _mneme("mcp", "add", "--preset", "pages", *known, "--", "--allow-private-ips")
+    await _mneme("mcp", "add", "--preset", "search", address)
     await _mneme(
         "mcp",
         "add",
@@ -100,11 +111,9 @@ async def _run(folder: Path) -> None:
         "-y",
         "@modelcontextprotocol/server-memory@2026",
     )
-    await _mneme("mcp", "test")
-    web = await asyncio.start_server(_serve, "127.0.0.1", 0)
-    port = web.sockets[0].getsockname()[1]
     async with web:
-        await _talk(shared, f"http://127.0.0.1:{port}/harbour.html")
+        await _mneme("mcp", "test")
+        await _talk(shared, f"{address}/harbour.html")
     _tell(json.dumps((shared / "list.txt").read_text()))
 
 
