@@ -14,32 +14,31 @@ if TYPE_CHECKING:
     from bot.doctor.finding import DoctorContext
     from pipeline.tools.mcp.config import ServerConfig
 
-CORRECT = "Correct {path}, or take the server out with `mneme mcp remove`; the bot works without it meanwhile."
+CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
+CORRECT_FILE = (
+    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
+)
 
 
 async def tools(patient: DoctorContext) -> list[Finding]:
     """Whether each server can be connected to and tells its tools."""
-    path = patient.settings.mcp_file
-    config = await asyncio.to_thread(read_config, path)
-    remedy = CORRECT.format(path=path)
+    config = await asyncio.to_thread(read_config, patient.settings.mcp_file)
     if config.trouble is not None:
-        return [
-            failed("tools", str(config.trouble).rstrip("."), f"Correct {path}; the bot works without tools meanwhile.")
-        ]
+        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
     if config.is_empty:
         return [ok("tools", "No MCP server is configured")]
-    unusable = [warning(f"tools of {name}", str(why).rstrip("."), remedy) for name, why in config.troubles.items()]
-    return [*await asyncio.gather(*(_tried(server, remedy) for server in config.servers)), *unusable]
+    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+    return [*await asyncio.gather(*(_tried(server) for server in config.servers)), *unusable]
 
 
-async def _tried(server: ServerConfig, remedy: str) -> Finding:
+async def _tried(server: ServerConfig) -> Finding:
     subject = f"tools of {server.name}"
     connection = ServerConnection(server, Backoff(), lambda: None)
     connection.start()
     try:
         await connection.tried.wait()
         if connection.trouble is not None:
-            return warning(subject, str(connection.trouble).rstrip("."), remedy)
+            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
         enabled = sum(server.offers(tool.name) for tool in connection.tools)
         return ok(subject, f"{enabled} of {len(connection.tools)} are on")
     finally:

@@ -205,7 +205,7 @@ async def test_a_broken_file_keeps_nobody_from_talking(
 ) -> None:
     servers.path.write_text(text)
     async with start(mcp_config=str(servers.path)) as app:
-        assert said.format(path=servers.path) in await Person(app).says("/status")
+        assert said.format(path="mcp.json") in await Person(app).says("/status")
         model.script(Says("Hello."))
         assert await Person(app).says("Hi") == "Hello."
 

@@ -47,6 +47,7 @@ class Trouble:
         return _(self.text, **self.values)
 
 
+# these are shown in chats, so no path of the machine stands in them
 UNREADABLE = N_("{path} can't be read ({reason}).")
 NO_JSON = N_("Line {line} of {path} is no JSON: a comma or a quotation mark may be missing there.")
 NO_SERVERS = N_('{path} has no servers in it: write {{"mcpServers": {{...}}}}, or use `mneme mcp add`.')
@@ -146,11 +147,11 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> McpC
     except FileNotFoundError:
         return McpConfig()
     except OSError as error:
-        return McpConfig(trouble=Trouble(UNREADABLE, {"path": path, "reason": error.strerror or error}))
+        return McpConfig(trouble=Trouble(UNREADABLE, {"path": path.name, "reason": error.strerror or error}))
     except json.JSONDecodeError as error:
-        return McpConfig(trouble=Trouble(NO_JSON, {"path": path, "line": error.lineno}))
+        return McpConfig(trouble=Trouble(NO_JSON, {"path": path.name, "line": error.lineno}))
     except ValueError:
-        return McpConfig(trouble=Trouble(NO_SERVERS, {"path": path}))
+        return McpConfig(trouble=Trouble(NO_SERVERS, {"path": path.name}))
     servers: list[ServerConfig] = []
     troubles: dict[str, Trouble] = {}
     for name, raw in entries.items():

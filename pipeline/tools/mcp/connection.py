@@ -12,6 +12,7 @@ import math
 import os
 from enum import Enum, auto
 from importlib.metadata import version
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import anyio
@@ -267,7 +268,7 @@ class ServerConnection:
             if isinstance(error, httpx2.TransportError | _Lost):
                 return Trouble(UNREACHABLE, host)
         elif isinstance(error, OSError | ValueError) and self._client is None:
-            return Trouble(NOT_INSTALLED, {"program": transport.command})
+            return Trouble(NOT_INSTALLED, {"program": PurePath(transport.command).name})
         elif isinstance(error, _Lost) or _is_closed(error):
             return Trouble(ENDED, {"name": self.config.name})
         if _is_timeout(error):
