@@ -335,7 +335,8 @@ def _assemble(
 
 def _mcp_tools(settings: Settings, approvals: Approvals, effects: Effects) -> McpTools:
     """The tools of other programs; connecting to them begins here, and no start waits for it."""
-    tools = McpTools(read_config(settings.mcp_file), lambda: Backoff(MCP_PAUSE), approvals, effects.record)
+    config = read_config(settings.mcp_file, must_exist=settings.mcp_config is not None)
+    tools = McpTools(config, lambda: Backoff(MCP_PAUSE), approvals, effects.record)
     tools.start()
     return tools
 

@@ -22,7 +22,8 @@ CORRECT_FILE = (
 
 async def tools(patient: DoctorContext) -> list[Finding]:
     """Whether each server can be connected to and tells its tools."""
-    config = await asyncio.to_thread(read_config, patient.settings.mcp_file)
+    settings = patient.settings
+    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
     if config.trouble is not None:
         return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
     if config.is_empty:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
@@ -138,15 +140,38 @@ def _status(app: App) -> str:
     return " ".join("off" if state.trouble else "on" for state in app.tools.states())
 
 
-async def test_a_hanging_call_ends_with_a_sentence_and_a_hanging_server_is_started_anew(
+async def test_a_hanging_call_ends_with_a_sentence_and_its_server_stays(
     start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
         await called(person, model, ("trial__look", {"where": "the pier"}))
-        monkeypatch.setattr(connection, "CALL_SECONDS", 0.2)
-        (answer,) = await called(person, model, ("trial__hang", {}))
+        with monkeypatch.context() as patience:
+            patience.setattr(connection, "CALL_SECONDS", 0.2)
+            (answer,) = await called(person, model, ("trial__hang", {}))
         assert answer == "error: hang of trial did not answer within 0.2 seconds"
+        (again,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+        assert again == "At the pier there is a lighthouse."
+        assert len(servers.logged("started")) == 1
+    assert servers.alive() == []
+
+
+async def test_a_server_that_shows_no_life_is_started_anew(
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await called(person, model, ("trial__look", {"where": "the pier"}))
+        os.kill(int(servers.logged("started")[0]), signal.SIGSTOP)
+        with monkeypatch.context() as patience:
+            patience.setattr(connection, "CALL_SECONDS", 0.2)
+            patience.setattr(connection, "DOUBT_SECONDS", 0.2)
+            (answer,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+            assert "did not answer" in answer
+            await until(lambda: servers.has_logged("started", 2))
+        await until(lambda: _status(app) == "on")
+        (again,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+        assert again == "At the pier there is a lighthouse."
     assert servers.alive() == []
 
 
@@ -257,8 +282,9 @@ async def test_descriptions_keep_to_their_budget_and_status_says_what_is_left_ou
         )
 
 
-async def test_a_page_that_says_remember_this_confirms_nothing_and_stands_in_no_later_prompt(
-    start: OpenApp, model: ModelServer, servers: Servers, clock: FakeClock
+@pytest.mark.parametrize("read", [True, False], ids=["page", "description"])
+async def test_a_page_or_a_description_that_says_remember_this_confirms_nothing_and_stands_in_no_later_prompt(
+    start: OpenApp, model: ModelServer, servers: Servers, clock: FakeClock, read: bool
 ) -> None:
     # the typed words that a model may cite for it say something else
     model.second_look = lambda _: Says(json.dumps({"1": {"verdict": "unclear"}}))
@@ -268,7 +294,7 @@ async def test_a_page_that_says_remember_this_confirms_nothing_and_stands_in_no_
         answers = await called(
             person,
             model,
-            ("trial__page", {"url": "http://example.org"}),
+            ("trial__page", {"url": "http://example.org"}) if read else ("trial__look", {"where": "x"}),
             ("memory_learn", {"fact": fact, "quote": mcp_tools.EVIL}),
             ("memory_learn", {"fact": fact, "quote": "When does it open"}),
             ("note_add", {"name": "bank", "content": fact, "quote": mcp_tools.EVIL}),
@@ -276,7 +302,7 @@ async def test_a_page_that_says_remember_this_confirms_nothing_and_stands_in_no_
             ("reminder_set", {"text": fact, "when": "2026-02-08 09:00", "quote": mcp_tools.EVIL}),
             say="When does it open? Look at http://example.org",
         )
-        assert "Piratenbank" in answers[0]
+        assert ("Piratenbank" in answers[0]) == read
         store = Store.over(app.database, clock)
         assert [e.name for e in await store.entries.list(OWNER) if e.unconfirmed is None] == []
         memory_file = app.settings.mneme_data_dir / "memory" / OWNER / "MEMORY.md"
@@ -300,3 +326,8 @@ async def test_without_a_file_nothing_of_it_is_loaded_and_nothing_is_told(start:
         assert told(model) == []
         assert "Tools" not in await person.says("/status")
         assert "tools" not in app.runner.commands
+
+
+async def test_a_file_that_is_named_and_not_there_is_told(start: OpenApp, tmp_path: Path) -> None:
+    async with start(mcp_config=str(tmp_path / "other.json")) as app:
+        assert "other.json can't be read (No such file or directory)." in await Person(app).says("/status")

@@ -140,13 +140,13 @@ class _Unset(Exception):
     """A variable that an entry names has no value."""
 
 
-def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> McpConfig:
-    """What the file at `path` says; a file that there is not says nothing. Whatever is wrong is told, not raised."""
+def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, must_exist: bool = False) -> McpConfig:
+    """What the file at `path` says; one that there is not and need not be says nothing. What is wrong is told."""
     try:
         entries = read_entries(path)
-    except FileNotFoundError:
-        return McpConfig()
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not must_exist:
+            return McpConfig()
         return McpConfig(trouble=Trouble(UNREADABLE, {"path": path.name, "reason": error.strerror or error}))
     except json.JSONDecodeError as error:
         return McpConfig(trouble=Trouble(NO_JSON, {"path": path.name, "line": error.lineno}))

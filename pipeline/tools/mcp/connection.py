@@ -41,6 +41,8 @@ START_SECONDS = 90.0
 """How long a server may take until it has told its tools: npx and uvx fetch some at their first start."""
 ANSWER_SECONDS = 20.0
 """How long it may take to answer one question of the protocol."""
+DOUBT_SECONDS = 10.0
+"""How long a server that did not answer a call may take to show that it is alive; then it is started anew."""
 CALL_SECONDS = 60.0
 """How long one call of a tool may take."""
 STEADY_SECONDS = 60.0
@@ -197,7 +199,8 @@ class ServerConnection:
                     if signal is _Signal.LOST:
                         raise _Lost
                     # also where there is a doubt: a server that answers this is alive
-                    await self._list_tools(client)
+                    with anyio.fail_after(DOUBT_SECONDS):
+                        await self._list_tools(client)
             finally:
                 self._client = None
                 if anyio.current_time() - since > STEADY_SECONDS:  # one that ends at once each time is not steady
@@ -272,7 +275,9 @@ class ServerConnection:
         elif isinstance(error, _Lost) or _is_closed(error):
             return Trouble(ENDED, {"name": self.config.name})
         if _is_timeout(error):
-            return Trouble(SILENT, {"seconds": f"{ANSWER_SECONDS:g}"})
+            return Trouble(
+                SILENT, {"seconds": f"{DOUBT_SECONDS if isinstance(error, TimeoutError) else ANSWER_SECONDS:g}"}
+            )
         return Trouble(FAILED, {"error": type(error).__name__})
 
 

@@ -121,6 +121,7 @@ class McpTools:
         self._approvals = approvals
         self._record = record
         self._tools: dict[str, McpTool] | None = None
+        self._former: dict[str, McpTool] = {}
         self._until = 0.0
 
     def start(self) -> None:
@@ -148,8 +149,8 @@ class McpTools:
         return len(self._offered())
 
     def get(self, name: str) -> McpTool | None:
-        """The tool that a model calls by that name."""
-        return self._offered().get(name)
+        """The tool that a model calls by that name; of a server that is off meanwhile the one that says so."""
+        return self._offered().get(name) or self._former.get(name)
 
     def specs(self, tokens: int, count: Callable[[str], int]) -> tuple[ToolSpec, ...]:
         """The tools that fit into so many tokens, in the order of the file; what does not fit is left out."""
@@ -178,6 +179,7 @@ class McpTools:
     def _offered(self) -> dict[str, McpTool]:
         if self._tools is None:
             self._tools = {tool.name: tool for c in self.connections for tool in self._tools_of(c)}
+            self._former |= self._tools
         return self._tools
 
     def _tools_of(self, connection: ServerConnection) -> list[McpTool]:
