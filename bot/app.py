@@ -73,7 +73,7 @@ from pipeline.tools.entries import (
 )
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.mcp.approval import Approvals
-from pipeline.tools.mcp.config import read_config
+from pipeline.tools.mcp.config import McpConfig, read_config
 from pipeline.tools.mcp.tools import McpTools
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
@@ -205,14 +205,17 @@ def _assemble(
     models = ModelChoice(model, talking.others, memory.preferences)
     effects = Effects(memory.database)
     approvals = Approvals(memory.preferences)
-    mcp = _mcp_tools(settings, approvals, effects)
+    # an embedded model has its hands full with memory's own tools
+    servers = McpConfig() if offered is not None else _servers_of_tools(settings)
+    mcp = McpTools(servers, lambda: Backoff(MCP_PAUSE), approvals, effects.record)
+    mcp.start()  # no start of ours waits for what begins here
     stack.push_async_callback(mcp.close)
     style = talking.style if enabled else without_memory(talking.style)
     estimate = TokenCounter()  # one that no usage corrects: which tools a model is told of must not change with it
 
     def mcp_specs(talks: ChatModel) -> tuple[ToolSpec, ...]:
         limit = min(settings.mcp_tool_tokens, talks.window.max_input_tokens // MCP_SHARE)
-        return mcp.specs(limit, estimate.text) if offered is None else ()
+        return mcp.specs(limit, estimate.text)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
         # who has sent no media pays for no tools over them
@@ -333,12 +336,8 @@ def _assemble(
     return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics, mcp)
 
 
-def _mcp_tools(settings: Settings, approvals: Approvals, effects: Effects) -> McpTools:
-    """The tools of other programs; connecting to them begins here, and no start waits for it."""
-    config = read_config(settings.mcp_file, must_exist=settings.mcp_config is not None)
-    tools = McpTools(config, lambda: Backoff(MCP_PAUSE), approvals, effects.record)
-    tools.start()
-    return tools
+def _servers_of_tools(settings: Settings) -> McpConfig:
+    return read_config(settings.mcp_file, must_exist=settings.mcp_config is not None)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -66,6 +66,20 @@ async def test_a_question_shows_what_would_be_done_and_yes_holds_once(
     assert servers.logged("write") == ["list.txt"]
 
 
+async def test_the_question_is_in_the_language_of_the_chat(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await person.says("/language Deutsch")
+        assert (await asked(person, model)).startswith("Darf ich **write** von trial benutzen?")
+        assert [button.label for row in person.channel.asked[0][1] for button in row][:2] == [
+            "Ja, dieses eine Mal",
+            "Nein",
+        ]
+        assert "does not want it this time" in await answered(person, model, "/no")
+
+
 async def test_always_and_never_hold_over_a_restart_until_they_are_taken_back(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
 from pipeline.models.model import ToolSpec
 from pipeline.systems.input_sanitizing import clean
@@ -88,7 +89,8 @@ class McpTool:
         values = {key: value for key, value in written.items() if value is not None or key in self._required}
         if asks_first(self._described):
             request = ToolCallRequest(self._connection.config.name, self._described.name, self._digest(), values)
-            refusal = await self._approvals.refusal(context.session_id, context.asking, request)
+            with use_language(context.language):  # the question is for the person
+                refusal = await self._approvals.refusal(context.session_id, context.asking, request)
             if refusal is not None:
                 return refusal
             # before it is run: what it does can't be looked up after a kill, and must not be done twice
