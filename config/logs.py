@@ -13,6 +13,7 @@ from config.secrets import without_secrets, without_shapes
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
+# Libraries whose records below WARNING name URLs with tokens in them, or every step they take.
 _CHATTY = (
     "httpx",
     "httpcore",
@@ -26,7 +27,6 @@ _CHATTY = (
     "mcp",
     "uvicorn",
 )
-"""Libraries whose records below WARNING name URLs with tokens in them, or every step they take."""
 
 _QUOTING = ("mcp.client", "mcp.shared")
 """Libraries whose errors quote what others sent; what of it matters is logged where they are used."""

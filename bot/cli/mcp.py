@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import how_to_start, settings_with_logging
+from bot.cli.start import settings_with_logging
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.tools.mcp.config import ServerConfig
     from pipeline.tools.mcp.presets import Preset
 
-mcp_cli = typer.Typer(help="Tools of MCP servers: add, list, test, remove.", no_args_is_help=True)
+mcp_cli = typer.Typer()  # without a command it serves memory: bot/cli/main.py
 
 _PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
 """As settings are written, or as headers are."""
@@ -133,7 +133,7 @@ def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows i
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
     del servers[name]
     _write(path, document)
-    typer.echo(f"{name} is out of {path}. It ends with the next start of the bot: `{how_to_start()}`.")
+    typer.echo(f"{name} is out of {path}. It ends with the next start of the bot.")
 
 
 def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
@@ -155,7 +155,7 @@ def what_is_missing(preset: Preset | None) -> list[str]:
 
 def how_to_try(name: str) -> str:
     """What comes after a server was added."""
-    return f"Try it with `mneme mcp test {name}`, then start the bot anew: `{how_to_start()}`."
+    return f"Try it with `mneme mcp test {name}`, then start the bot anew."
 
 
 def _entry(given: list[str], url: str | None) -> tuple[str, dict[str, object]]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import _, ngettext
+from config.texts import _, ngettext, spoken
 from memory.buttons import Notice
 from memory.errors import MnemeError
-from memory.messages import Message, Role, ToolCall
+from memory.messages import Message, Provenance, Role, ToolCall
 from memory.search.questions import is_question
 from memory.search.search import Filter
 from pipeline.media.files import blind
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memory.search.recall import Recall
     from pipeline.models.model import ChatModel, ModelAnswer
     from pipeline.prompt.budget import Budget
+    from pipeline.tools.plain_reminders import PlainReminders
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
 
@@ -35,6 +36,7 @@ log = structlog.get_logger(__name__)
 RECALLED_LINES = 6
 """How many lines of memory stand where no model answers."""
 
+SETS_REMINDERS = "reminder_set"
 SAME_CALL_LIMIT = 3
 """The same tool with the same arguments this many times in a row ends the loop."""
 
@@ -78,13 +80,22 @@ class _Used:
 class ToolLoop:
     """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
 
-    recall_only: what to say where no model answers; None, without memory: only why.
+    recall_only: what to say where no model answers; None, without memory: only why. reminders: answers what asks for
+    a reminder where the model has no tool for it.
     """
 
     name = "ToolLoop"
 
-    def __init__(self, toolbox: Toolbox, limits: TurnLimits, recall_only: NoModelFallback | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        limits: TurnLimits,
+        recall_only: NoModelFallback | None,
+        reminders: PlainReminders | None,
+        clock: Clock,
+    ) -> None:
         self._toolbox = toolbox
+        self._reminders = reminders
         self._limits = limits
         self._recall_only = recall_only
         self._clock = clock
@@ -93,7 +104,8 @@ class ToolLoop:
         """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
         try:
             async with asyncio.timeout(self._limits.seconds) as limit:
-                await self._loop(turn, limit)
+                if not await self._offers_reminder(turn):
+                    await self._loop(turn, limit)
         except ModelError as error:
             if self._recall_only is None or not error.elsewhere or turn.produced:
                 raise
@@ -120,6 +132,19 @@ class ToolLoop:
                 return
             self._check_calls(answer.tool_calls, used)
             await self._execute(turn, used, answer)
+
+    async def _offers_reminder(self, turn: Turn) -> bool:
+        """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
+        assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
+        (*others, message) = turn.user_messages
+        is_typed = not others and message.provenance is Provenance.TYPED
+        has_tool = any(tool.name == SETS_REMINDERS for tool in turn.budget.tools)
+        if self._reminders is None or not is_typed or turn.session.private or has_tool:
+            return False
+        answer = await self._reminders.answer(turn.session, message.content, turn.talking, spoken())
+        if answer is not None:
+            turn.produced.append(Message(Role.ASSISTANT, answer, self._clock()))
+        return answer is not None
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
