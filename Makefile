@@ -37,7 +37,7 @@ embeddings: .venv/embeddings
 	@$(PIP_INSTALL) -r requirements-embeddings.lock
 	@touch $@
 
-# what serves memory to other programs
+# what speaks the Model Context Protocol: tools of servers, and memory for other programs
 mcp: .venv/mcp
 
 .venv/mcp: .venv/installed requirements-mcp.lock

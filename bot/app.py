@@ -16,6 +16,7 @@ from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
 from bot.commands.skills import SkillCommands
 from bot.commands.status import MemoryReport, Status
+from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
@@ -23,7 +24,7 @@ from bot.models import ModelSetup, meaning_models, media_reader, model_setup, mo
 from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
-from bot.tasks import BackgroundTasks
+from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.server import Pages
 from config.errors import ConfigurationError
@@ -71,6 +72,9 @@ from pipeline.tools.entries import (
     stats_tool,
 )
 from pipeline.tools.files import history_search_tool, memory_file_tool
+from pipeline.tools.mcp.approval import Approvals
+from pipeline.tools.mcp.config import McpConfig, read_config
+from pipeline.tools.mcp.tools import McpTools
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.plain_reminders import PlainReminders
@@ -88,9 +92,14 @@ if TYPE_CHECKING:
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
     from pipeline.media.files import MediaSources
-    from pipeline.models.model import ChatModel
+    from pipeline.models.model import ChatModel, ToolSpec
 
 log = structlog.get_logger(__name__)
+
+MCP_SHARE = 8
+"""The part of a model's window that descriptions of others' tools may take at most: one eighth."""
+MCP_PAUSE = 300.0
+"""Seconds at most between two tries to reach a server of tools that is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +129,7 @@ class App:
     pages: Pages
     metrics: Metrics | None
     checker: FactChecker
+    tools: McpTools
 
     @property
     def database(self) -> Database:
@@ -193,9 +203,20 @@ def _assemble(
     enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
     model, offered = talking.model, talking.tools
     models = ModelChoice(model, talking.others, memory.preferences)
-    style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
     skills = Skills(settings.mneme_data_dir)
+    approvals = Approvals(memory.preferences)
+    # an embedded model has its hands full with memory's own tools
+    servers = McpConfig() if offered is not None else _servers_of_tools(settings)
+    mcp = McpTools(servers, lambda: Backoff(MCP_PAUSE), approvals, effects.record)
+    mcp.start()  # no start of ours waits for what begins here
+    stack.push_async_callback(mcp.close)
+    style = talking.style if enabled else without_memory(talking.style)
+    estimate = TokenCounter()  # one that no usage corrects: which tools a model is told of must not change with it
+
+    def mcp_specs(talks: ChatModel) -> tuple[ToolSpec, ...]:
+        limit = min(settings.mcp_tool_tokens, talks.window.max_input_tokens // MCP_SHARE)
+        return mcp.specs(limit, estimate.text)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
         # who has sent no media pays for no tools over them, and nobody for skills where there are none
@@ -203,14 +224,14 @@ def _assemble(
         without = () if with_media else MEDIA_TOOLS
         without = without if await skills.all() else (*without, SKILL_TOOL)
         specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
-        return Budget(talks.name, talks.window, counter, style.identity, specs)
+        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp_specs(talks)))
 
     reader, sources = media_reader(settings, memory.media, budget, stack)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
-    toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
+    toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     memory.forgetting.also(memory.turns.drop_owed)
     graph = lightrag_of(settings) if settings.lightrag_url is not None else None
     if graph is not None:
@@ -248,7 +269,7 @@ def _assemble(
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(reader, models),
+            InputSanitizing(reader, models, mcp.ready),
             AutoCapture(
                 memory.ledger,
                 memory.long_term,
@@ -275,6 +296,7 @@ def _assemble(
     memory_report = MemoryReport(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
+    tool_report = ToolReport(mcp, models, mcp_specs)
     status = Status(
         memory.sessions,
         builder,
@@ -284,6 +306,7 @@ def _assemble(
         memory_report,
         meaning,
         embedding,
+        tool_report,
         lanes,
         clock,
         started=clock(),
@@ -314,7 +337,8 @@ def _assemble(
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
     reminding_commands = ReminderCommands(memory.reminders)
-    groups = (conversation, looking, changing, reminding_commands, preferring, letting_in, keeping_skills)
+    using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
+    groups = (conversation, looking, changing, reminding_commands, preferring, *using, letting_in, keeping_skills)
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
     runner = SessionRunner(
@@ -328,7 +352,11 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding)
     health = Health(memory.database)
-    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker)
+    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
+
+
+def _servers_of_tools(settings: Settings) -> McpConfig:
+    return read_config(settings.mcp_file, must_exist=settings.mcp_config is not None)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

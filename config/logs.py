@@ -28,6 +28,9 @@ _CHATTY = (
     "uvicorn",
 )
 
+_QUOTING = ("mcp.client", "mcp.shared")
+"""Libraries whose errors quote what others sent; what of it matters is logged where they are used."""
+
 
 def redact(text: str) -> str:
     """`text` with every token and key in it replaced by `[secret]`; JSON stays JSON."""
@@ -66,6 +69,8 @@ def configure_logging(level: str, style: str) -> None:
     root.setLevel(level.upper())
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    for name in _QUOTING:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         # first of all: what is not logged need not be looked through for secrets
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

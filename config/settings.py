@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
+    mcp_config: Path | None = None
+    mcp_tool_tokens: int = Field(default=6000, ge=0, le=1_000_000)
+
     mcp_token: SecretStr | None = None
     mcp_owner: str | None = None
     web_port: int = Field(default=8765, ge=1, le=65_535)
@@ -195,11 +198,11 @@ class Settings(BaseSettings):
             raise ValueError("an IANA time zone such as Europe/Kyiv is needed") from error
         return value
 
-    @field_validator("mneme_data_dir")
+    @field_validator("mneme_data_dir", "mcp_config")
     @classmethod
-    def _expand_home(cls, value: Path) -> Path:
+    def _expand_home(cls, value: Path | None) -> Path | None:
         try:
-            return value.expanduser().absolute()
+            return value.expanduser().absolute() if value is not None else None
         except RuntimeError as error:
             raise ValueError("there is no home folder for the ~ in it: give the whole path") from error
 
@@ -269,6 +272,11 @@ class Settings(BaseSettings):
     def zone(self) -> ZoneInfo:
         """The time zone that days and clock times are told in."""
         return ZoneInfo(self.timezone)
+
+    @property
+    def mcp_file(self) -> Path:
+        """The file that names servers of tools; there need not be one."""
+        return self.mcp_config or self.mneme_data_dir / "mcp.json"
 
     @property
     def database_file(self) -> Path:

@@ -5,7 +5,7 @@
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
 #   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words (English)
-#   sudo deploy/install.sh --mcp                  with what serves the memory to other programs (docs/mcp.md)
+#   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings

@@ -154,6 +154,9 @@ class ReplyChannel(Protocol):
     async def show_waiting(self, what: str) -> None:
         """Show what is awaited before the first word of an answer, such as `loading the model`."""
 
+    async def ask(self, question: str, keyboard: Keyboard) -> bool:
+        """Put a question of the turn's into the chat, with its answers as buttons; whether anybody can answer there."""
+
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
@@ -32,9 +33,8 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-mcp_cli = typer.Typer()
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
-TALK, MEMORY, UPKEEP = "Talk", "Memory", "Upkeep"
+TALK, MEMORY, PROGRAMS, UPKEEP = "Talk", "Memory", "Other programs", "Upkeep"
 EXAMPLES = """\
 Examples:
 
@@ -190,7 +190,10 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
 
 @mcp_cli.callback(invoke_without_command=True)
 def mcp(context: typer.Context, owner: Owner = None) -> None:
-    """Serve memory to the program that starts this one, over its standard input and output (docs/mcp.md)."""
+    """Without a command: serve memory to the program that starts this one, over its standard input and output.
+
+    The commands are about servers whose tools the bot may use (docs/tools.md).
+    """
     if context.invoked_subcommand is not None:
         return
     check_packages()
@@ -236,7 +239,7 @@ cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
-cli.add_typer(mcp_cli, name="mcp", rich_help_panel=MEMORY)
+cli.add_typer(mcp_cli, name="mcp", rich_help_panel=PROGRAMS)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.add_typer(skills_cli, name="skills", rich_help_panel=UPKEEP)

@@ -54,18 +54,19 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
     (N_("Reminders"), ("reminders",)),
-    (N_("Settings"), ("settings", "language", "timezone", "notices", "model")),
+    (N_("Settings"), ("settings", "language", "timezone", "notices", "model", "tools")),
     (N_("People"), ("letin", "keepout")),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """One use of a command."""
+    """One use of a command. asker: who says it, where several people talk."""
 
     session: Session
     name: str
     argument: str
+    asker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,7 @@ class CommandRunner:
                     refused = await _forbidden(arrival, command)
                     if refused is not None:
                         return refused
-                    return await self._once(arrival, command, CommandCall(session, name, argument))
+                    return await self._once(arrival, command, CommandCall(session, name, argument, arrival.asker))
             except MnemeError as error:
                 return str(error)
             except Exception:

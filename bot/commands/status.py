@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
@@ -36,6 +36,13 @@ WIDTH = 28
 _SHARE_CELLS = 5
 
 
+class Report(Protocol):
+    """A report of another module."""
+
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should."""
@@ -48,6 +55,7 @@ class Status:
     memory: MemoryReport
     meaning: MeaningModels
     embedding: BackgroundEmbedding | None
+    tools: Report
     lanes: SessionQueues
     clock: Clock
     started: datetime
@@ -58,6 +66,7 @@ class Status:
             await self._spending(),
             *await self.memory.groups(session),
             *await self._found_by_meaning(session.owner),
+            *await self.tools.groups(session),
             self._queue(session.id),
         ]
         return "\n\n".join(map(str, groups))

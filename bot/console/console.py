@@ -100,6 +100,10 @@ class ConsoleChannel:
     async def show_waiting(self, what: str) -> None:
         """Show nothing."""
 
+    async def ask(self, question: str, keyboard: Keyboard) -> bool:
+        """Nobody answers through a pipe."""
+        return False
+
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """No outbox: the reply is on the screen as soon as it is delivered."""
         return None

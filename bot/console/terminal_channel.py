@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from rich.console import Console, RenderableType
 
+    from memory.buttons import Keyboard
     from pipeline.arrival import Arrival
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -153,6 +154,13 @@ class TerminalChannel(ConsoleChannel):
             self._print_rest(self._stream.tail)
         self._stream = MarkdownStream()
         self._wait = _Wait(name)
+
+    async def ask(self, question: str, keyboard: Keyboard) -> bool:
+        """Show a question, and what to type in the place of its buttons; nobody else is here whom it could be about."""
+        answers = [f"- `{button.text.partition('_')[0]}`: {button.label}" for row in keyboard for button in row]
+        self.show_beside("\n".join([question, "", *answers]))
+        self._wait = _Wait(_("waiting for your answer"))
+        return True
 
     async def show_text(self, text: str) -> None:
         text = _shown(text)

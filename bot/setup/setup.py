@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
+from bot.cli.mcp import add_server, how_to_try, what_is_missing
 from bot.cli.start import settings_with_logging
 from bot.setup.questions import ask_secret, say, write_settings
 from bot.setup.setup_model import set_up_model
@@ -24,10 +26,14 @@ from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError
 from memory.store.database import Database
+from pipeline.tools.mcp.config import read_config
+from pipeline.tools.mcp.presets import PRESETS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+OFFERED = ("search", "pages")
+"""The presets of tools that need nothing more to be known."""
 # The file with the settings of a bot that deploy/install.sh has installed, by the bot's name.
 _SERVER = re.compile(r"/etc/mneme/([a-z][a-z0-9-]*)\.env")
 _TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{20,}")
@@ -48,6 +54,7 @@ def run_setup() -> None:
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _telegram(env_file)
     set_up_model(env_file)
+    _tools(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
     if bot is None:
         server = _bot_on_server(env_file)
@@ -55,6 +62,25 @@ def run_setup() -> None:
         say(f"Talk with `{command}`.")
     else:
         asyncio.run(_show_claim(load_settings(env_file), bot, _bot_on_server(env_file)))
+
+
+def _tools(env_file: Path) -> None:
+    """Offer the servers of tools that need no key, once: whoever has any knows where they are."""
+    settings = load_settings(env_file)
+    path = settings.mcp_file
+    # the embedded model has its hands full with the tools of memory
+    if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
+        return
+    say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED) + ".")
+    while True:
+        name = str(typer.prompt("Tool (empty: none)", default="", show_default=False)).strip()
+        if not name:
+            return
+        if name in OFFERED:
+            add_server(path, name, PRESETS[name].entry(()))
+            say(" ".join([f"{name} is in {path}.", *what_is_missing(PRESETS[name]), how_to_try(name)]))
+            return
+        say(f"{' or '.join(OFFERED)} is needed, or nothing.")
 
 
 def _telegram(env_file: Path) -> str | None:

@@ -101,6 +101,22 @@ class TelegramChannel:
             parts = await laid_out(text) if document is None else await captioned(text, document)
             await self.show_uncommitted([arrival], parts, arrival.replaces)
 
+    async def ask(self, arrival: Arrival, question: str, keyboard: Keyboard) -> bool:
+        """Put a question beside the turn of an arrival; whether it could be kept to be sent."""
+        try:
+            await self.mailbox.answer(
+                arrival.address.session_id,
+                question,
+                reply_to=arrival.reply_to,
+                keyboard=keyboard,
+                asker=arrival.asker,
+            )
+            self.outbox.hurry(arrival.address.session_id)
+        except StoreError as error:
+            log.warning("question_not_kept", reason=error.loggable)
+            return False
+        return True
+
     async def may_manage(self, arrival: Arrival) -> bool:
         """In a group its administrators and the owner; in a private chat whoever it is with."""
         return await self._door.may_manage(arrival)
@@ -208,6 +224,10 @@ class _TelegramReply:
 
     async def show_waiting(self, what: str) -> None:
         """Show nothing more: `busy` shows that the bot types."""
+
+    async def ask(self, question: str, keyboard: Keyboard) -> bool:
+        """Ask below what is shown; a press or a command answers."""
+        return await self._channel.ask(self._arrivals[-1], question, keyboard)
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""

@@ -29,7 +29,7 @@ class Preferences:
     """What a chat has chosen; None: nothing yet.
 
     language: the code of the language that was asked for; client_language: of the one that the person's program is set
-    to. zone: an IANA name. model: the name of a configured one.
+    to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask, as JSON.
     """
 
     language: str | None = None
@@ -37,6 +37,7 @@ class Preferences:
     zone: str | None = None
     notices: Notices | None = None
     model: str | None = None
+    tools: str | None = None
 
 
 _NAMES = [field.name for field in fields(Preferences)]

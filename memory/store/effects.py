@@ -43,6 +43,14 @@ class Effects:
                 return True
         return False
 
+    async def record(self) -> None:
+        """Keep that what is done here now has its effect, where that is not in this database."""
+        if causes := _causes.get():
+            async with self._database.transaction() as connection:
+                await connection.executemany(
+                    "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, present())", [(cause,) for cause in causes]
+                )
+
     @contextlib.contextmanager
     def caused_by(self, causes: Collection[str]) -> Iterator[None]:
         """Whatever changes memory in here does so for these causes."""

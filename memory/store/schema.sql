@@ -506,7 +506,8 @@ CREATE TABLE preferences (
     client_language TEXT,
     zone TEXT,
     notices TEXT CHECK (notices IN ('on', 'quiet', 'off')),
-    model TEXT
+    model TEXT,
+    tools TEXT -- what was settled on tools of other servers, as JSON: by tool, always or never
 );
 
 CREATE TABLE usage (

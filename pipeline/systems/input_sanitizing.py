@@ -19,7 +19,7 @@ from pipeline.arrival import given_up
 from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pipeline.arrival import Arrival
     from pipeline.media.reading import Attachment, MediaReader
@@ -53,14 +53,15 @@ class InputSanitizing:
     """Normalises text (NFC), strips control characters, bounds its length and marks where it came from.
 
     What came besides text is read, seen and heard here, for the model that talks in this turn, and stands before what
-    was said of it.
+    was said of it. ready: waits for what is still being started, which later steps take as it is then.
     """
 
     name = "InputSanitizing"
 
-    def __init__(self, media: MediaReader, models: ModelChoice) -> None:
+    def __init__(self, media: MediaReader, models: ModelChoice, ready: Callable[[], Awaitable[None]]) -> None:
         self._media = media
         self._models = models
+        self._ready = ready
         self._suspects = asyncio.Lock()
 
     async def process(self, turn: Turn) -> None:
@@ -82,6 +83,7 @@ class InputSanitizing:
             # it may be what killed the program: what was worked on beside it then must not be counted with it again
             await turn.resources.enter_async_context(self._suspects)
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
+        await self._ready()
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
         turn.notices += [Notice(gone)] if gone is not None else []
         understood, refused = sum(len(group.texts) for group in groups_read), list[str]()

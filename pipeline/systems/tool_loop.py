@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,10 @@ from memory.search.questions import is_question
 from memory.search.search import Filter
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
-from pipeline.tools.toolbox import ToolContext
+from pipeline.tools.toolbox import Asking, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
     from memory.clock import Clock
     from memory.search.recall import Recall
@@ -51,16 +52,29 @@ class TurnLimits:
 
 @dataclass(slots=True)
 class _Used:
-    """The budget of a turn's requests, and what it has used of its limits.
+    """The budget of a turn's requests, and what it has used of its limits. limit: when its time is over.
 
     repeats: how often the last call came in a row.
     """
 
     budget: Budget
+    limit: asyncio.Timeout
     model_calls: int = 0
     tool_calls: int = 0
     last_call: tuple[str, str] | None = None
     repeats: int = 0
+
+    @contextlib.contextmanager
+    def untimed(self) -> Iterator[None]:
+        """What is waited in here counts for no limit: a person who is asked may take their time."""
+        loop, end = asyncio.get_running_loop(), self.limit.when()
+        started = loop.time()
+        self.limit.reschedule(None)
+        try:
+            yield
+        finally:
+            if end is not None:
+                self.limit.reschedule(end + loop.time() - started)
 
 
 class ToolLoop:
@@ -89,9 +103,9 @@ class ToolLoop:
     async def process(self, turn: Turn) -> None:
         """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(self._limits.seconds) as limit:
                 if not await self._offers_reminder(turn):
-                    await self._loop(turn)
+                    await self._loop(turn, limit)
         except ModelError as error:
             if self._recall_only is None or not error.elsewhere or turn.produced:
                 raise
@@ -106,9 +120,9 @@ class ToolLoop:
                 )
             ) from None
 
-    async def _loop(self, turn: Turn) -> None:
+    async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-        used = _Used(turn.budget)
+        used = _Used(turn.budget, limit)
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
@@ -117,7 +131,7 @@ class ToolLoop:
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
-            await self._execute(turn, used.budget, answer)
+            await self._execute(turn, used, answer)
 
     async def _offers_reminder(self, turn: Turn) -> bool:
         """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
@@ -204,8 +218,9 @@ class ToolLoop:
                 )
             )
 
-    async def _execute(self, turn: Turn, budget: Budget, answer: ModelAnswer) -> None:
+    async def _execute(self, turn: Turn, used: _Used, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
+        budget = used.budget
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
@@ -216,6 +231,7 @@ class ToolLoop:
             recalled=turn.recalled_entries,
             inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
             private=turn.session.private,
+            asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=turn.provenance.kept, tool_calls=calls)]

@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_type_hints
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
@@ -20,9 +20,10 @@ from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from types import CodeType
 
-    from memory.buttons import Notice
+    from memory.buttons import Keyboard, Notice
     from memory.messages import Message, Provenance, ToolCall
     from memory.store.effects import Effects
     from memory.store.entry import Entry
@@ -53,6 +54,20 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """How a tool asks a person before it does something.
+
+    chat: whose settled answers hold. asker: who may answer, where several people talk. show: puts a question into the
+    chat; whether anybody can answer it there. untimed: what is waited in it is no time of the turn's.
+    """
+
+    chat: str
+    asker: str | None
+    show: Callable[[str, Keyboard], Awaitable[bool]]
+    untimed: Callable[[], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
@@ -60,8 +75,8 @@ class ToolContext:
     said. written: the entries that the turn's tools made, so that the commit can say where they came from. recalled:
     those that the turn has recalled already, since each counts once a turn. notices: where the user is asked under the
     answer. inbox_ids: the updates that the turn answers. private: nothing is kept.
-    model: the one that calls. language: of what a tool leaves for the person to read; what it answers is for the model,
-    and English.
+    model: the one that calls. asking: how the person is asked meanwhile; None: nobody is there. language: of what a
+    tool leaves for the person to read; what it answers is for the model, and English.
     """
 
     owner: str
@@ -73,6 +88,7 @@ class ToolContext:
     inbox_ids: tuple[int, ...] = ()
     private: bool = False
     model: ChatModel | None = None
+    asking: Asking | None = None
     language: str = field(default_factory=spoken)
 
     def note_written(self, entry: Entry) -> None:
@@ -168,16 +184,31 @@ class Tool:
         return f"{f'{where}: ' if where else ''}{first['msg']}"
 
 
-class Toolbox:
-    """The tools that a model may call."""
+class AnyTool(Protocol):
+    """What a toolbox runs."""
 
-    def __init__(self, tools: Iterable[Tool], effects: Effects) -> None:
+    async def run(self, context: ToolContext, arguments: str) -> str | Passage:
+        """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
+
+
+class ToolSource(Protocol):
+    """Where tools come from that are not always there."""
+
+    def get(self, name: str) -> AnyTool | None:
+        """The tool of that name, while it is there."""
+
+
+class Toolbox:
+    """The tools that a model may call: our own, and those of `others`, which come and go."""
+
+    def __init__(self, tools: Iterable[Tool], effects: Effects, others: ToolSource | None = None) -> None:
         self._effects = effects
         self._tools = {tool.name: tool for tool in tools}
+        self._others = others
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as the model is told of them, always in the same order."""
+        """Our own tools as the model is told of them, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
@@ -185,7 +216,9 @@ class Toolbox:
 
         What a turn's tools changed before a kill stands, and is not changed again by the turn that takes its place.
         """
-        tool = self._tools.get(call.name)
+        tool: AnyTool | None = self._tools.get(call.name)
+        if tool is None and self._others is not None:
+            tool = self._others.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
         causes = _causes(context.inbox_ids, call, earlier)
@@ -232,7 +265,7 @@ def _signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
     code = function.__code__
     if code not in _signatures:
         arguments = _arguments_model(function)
-        parameters = json.dumps(_lean(arguments.model_json_schema()), ensure_ascii=False)
+        parameters = json.dumps(lean_schema(arguments.model_json_schema()), ensure_ascii=False)
         spec = ToolSpec(function.__name__, inspect.getdoc(function) or "", parameters)
         _signatures[code] = _Signature(spec, arguments)
     return _signatures[code]
@@ -247,11 +280,11 @@ def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[
     return create_model(function.__name__, __base__=_Arguments, **fields)
 
 
-def _lean(schema: dict[str, Any]) -> dict[str, Any]:
+def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """`schema` without what costs tokens with every request and tells the model nothing."""
     lean: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("title", "default", "additionalProperties") and not isinstance(value, dict):
             continue
-        lean[key] = _lean(value) if isinstance(value, dict) else value
+        lean[key] = lean_schema(value) if isinstance(value, dict) else value
     return lean

@@ -258,6 +258,12 @@ async def graph_down(broken: Installation) -> AsyncIterator[None]:
     yield
 
 
+@contextlib.asynccontextmanager
+async def tools_down(broken: Installation) -> AsyncIterator[None]:
+    broken.data.joinpath("mcp.json").write_text('{"mcpServers": {"files": {"command": "no-such-program-here"}}}')
+    yield
+
+
 BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] = {
     "the bot does not start: the token is wrong": wrong_token,
     "the bot does not answer: there is no network": no_network,
@@ -276,6 +282,7 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
     "the last backup is old": old_backup,
     "questions in other words find nothing: the embedding model is down": embedder_down,
     "LightRAG is down": graph_down,
+    "the bot has lost a tool: its server does not start": tools_down,
 }
 
 

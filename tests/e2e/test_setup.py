@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import stat
 from pathlib import Path
@@ -83,6 +84,10 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     setup.types("key-of-mine\r")
     await setup.asks("(number or name):")
     setup.types("2\r")
+    await setup.asks("Tool (empty: none):")
+    setup.types("pagess\r")
+    await setup.shows("search or pages is needed, or nothing.")
+    setup.types("pages\r")
     assert await setup.leaves() == 0
     assert TOKEN not in setup.text
     assert "key-of-mine" not in setup.text
@@ -98,6 +103,8 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     facts = await EndpointStore(database, system_clock).read(model.url, "large")
     assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options"}))
     await database.close()
+    entries = json.loads((tmp_path / "data" / "mcp.json").read_text())["mcpServers"]
+    assert entries == {"pages": {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24"]}}
     assert sum("█" in line for line in setup.lines) > 10
 
 
@@ -186,6 +193,8 @@ async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(
 ) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
+        await setup.asks("Tool (empty: none):")
+        setup.types("\r")
         assert await setup.leaves() == 0
         assert "https://t.me/mneme_test_bot?start=" in setup.text.replace("\n", "")
         assert "█" not in setup.text

@@ -20,6 +20,7 @@ from config.texts import _, use_language
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
+from tests.support.mcp_servers import Servers
 from tests.support.servers.model import Calls, Fails, Holds, Says
 from tests.support.talk import in_utc
 from tests.support.terminals import Terminal, on_terminal
@@ -283,3 +284,20 @@ def test_a_block_is_finished_when_nothing_can_change_it(text: str, finished: str
     stream = MarkdownStream()
     assert stream.take(text) == finished
     assert stream.tail == tail
+
+
+async def test_a_tool_that_asks_is_answered_by_a_line(
+    environment: dict[str, str], model: ModelServer, tmp_path: Path
+) -> None:
+    servers = Servers(tmp_path)
+    environment |= {"MCP_CONFIG": servers(trial=servers.trial())}
+    model.script(Calls((("trial__write", {"path": "list.txt"}),)), Says("It is written."))
+    async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=30) as terminal:
+        await terminal.until(lambda: terminal.lines[-1:] == [">"])
+        terminal.types("Write the list\r")
+        await terminal.shows("/yes: Yes, this once")
+        await terminal.shows("waiting for your answer")
+        terminal.types("/yes\r")
+        await terminal.shows("trial/write is run, this once.")
+        await terminal.shows("It is written.")
+    assert servers.logged("write") == ["list.txt"]

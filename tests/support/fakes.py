@@ -46,6 +46,7 @@ class FakeChannel:
     held: list[str] = field(default_factory=list)
     waited: list[str] = field(default_factory=list)
     begun: list[str] = field(default_factory=list)
+    asked: list[tuple[str, Keyboard]] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -90,6 +91,11 @@ class FakeChannel:
     async def show_waiting(self, what: str) -> None:
         self.awaited.append(what)
         self.changed.set()
+
+    async def ask(self, question: str, keyboard: Keyboard) -> bool:
+        self.asked.append((question, keyboard))
+        await self.show_text(question)
+        return True
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         return None

@@ -1,0 +1,203 @@
+"""`mneme mcp add|list|test|remove`: the servers whose tools the bot may use, in the file that MCP_CONFIG names."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.start import settings_with_logging
+from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.tools.mcp.config import ServerConfig
+    from pipeline.tools.mcp.presets import Preset
+
+mcp_cli = typer.Typer()  # without a command it serves memory: bot/cli/main.py
+
+_PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
+"""As settings are written, or as headers are."""
+Pairs = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")]
+
+
+class WrongServer(MnemeError):
+    """What was asked for can't be done with the file as it is."""
+
+
+@mcp_cli.command()
+def add(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME [-- COMMAND ...]", help="With --preset what it takes, such as folders."),
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="search, pages or files: a server that needs no key.")] = None,
+    url: Annotated[str | None, typer.Option(help="Where a server listens, in the place of a command.")] = None,
+    header: Pairs = None,
+    env: Pairs = None,
+) -> None:
+    """Add a server, or change one. Values may be ${NAME}: what the environment of the bot says."""
+    from pipeline.tools.mcp.presets import PRESETS
+
+    given = words or []
+    if preset is not None:
+        if preset not in PRESETS:
+            raise WrongServer(f"There is no preset {preset}: there are {', '.join(PRESETS)}.")
+        name, entry = preset, PRESETS[preset].entry(given)
+    else:
+        name, entry = _entry(given, url)
+    entry |= {"headers": _pairs(header)} if header else {}
+    if env:
+        entry["env"] = {**entry.get("env", {}), **_pairs(env)}  # type: ignore[dict-item]  # it is a dict where it is
+    path = settings_with_logging(quiet=True).mcp_file
+    add_server(path, name, entry)
+    typer.echo(f"{name} is in {path}.")
+    for sentence in what_is_missing(PRESETS[preset] if preset is not None else None):
+        typer.echo(sentence)
+    typer.echo(how_to_try(name))
+
+
+@mcp_cli.command("list")
+def list_servers() -> None:
+    """The servers in the file, without connecting to them."""
+    from pipeline.tools.mcp.config import HttpServer, read_config
+
+    path = settings_with_logging(quiet=True).mcp_file
+    config = read_config(path)
+    if config.trouble is not None:
+        raise WrongServer(str(config.trouble))
+    if config.is_empty:
+        typer.echo(f"There are none in {path}: add one with `mneme mcp add`.", err=True)
+    for server in config.servers:
+        what = server.transport
+        # neither arguments nor the rest of an address: keys stand there
+        typer.echo(f"{server.name}  {what.host if isinstance(what, HttpServer) else what.command}")
+    for name, trouble in config.troubles.items():
+        typer.echo(f"{name}  {trouble}")
+
+
+@mcp_cli.command("test")
+def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; without it all.")] = None) -> None:
+    """Connect to the servers and list their tools; what a program says on its standard error is shown."""
+    from pipeline.tools.mcp.config import read_config
+
+    path = settings_with_logging(quiet=True).mcp_file
+    config = read_config(path)
+    if config.trouble is not None:
+        raise WrongServer(str(config.trouble))
+    servers = [server for server in config.servers if name in (None, server.name)]
+    troubles = {known: trouble for known, trouble in config.troubles.items() if name in (None, known)}
+    if not servers and not troubles:
+        raise WrongServer(f"{name or 'No server'} is not in {path}: see `mneme mcp list`.")
+    working = [asyncio.run(_try(server)) for server in servers]
+    for known, trouble in troubles.items():
+        typer.echo(f"{known}: {trouble}")
+    raise SystemExit(0 if all(working) and not troubles else 1)
+
+
+async def _try(server: ServerConfig) -> bool:
+    """Connect to a server and say what it offers; whether it works."""
+    from bot.tasks import Backoff
+    from pipeline.tools.mcp.config import tool_names
+    from pipeline.tools.mcp.connection import ServerConnection
+    from pipeline.tools.mcp.tools import asks_first
+
+    connection = ServerConnection(server, Backoff(), lambda: None, sys.stderr)
+    connection.start()
+    try:
+        await connection.tried.wait()
+        if connection.trouble is not None:
+            typer.echo(f"{server.name}: {connection.trouble}")
+            return False
+        names = tool_names(server.prefix, [tool.name for tool in connection.tools])
+        typer.echo(f"{server.name} works, with {len(names)} tool{'s' if len(names) != 1 else ''}:")
+        for tool in connection.tools:
+            how = "asks first" if asks_first(tool) else "only reads"
+            typer.echo(f"  {names[tool.name]}  {how if server.offers(tool.name) else 'off'}")
+        return True
+    finally:
+        await connection.close()
+
+
+@mcp_cli.command()
+def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows it.")]) -> None:
+    """Take a server out of the file."""
+    path = settings_with_logging(quiet=True).mcp_file
+    document, servers = _document(path)
+    if name not in servers:
+        raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
+    del servers[name]
+    _write(path, document)
+    typer.echo(f"{name} is out of {path}. It ends with the next start of the bot.")
+
+
+def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
+    """Write a server into the file; what else stands there stays."""
+    document, servers = _document(path)
+    servers[name] = entry
+    _write(path, document)
+
+
+def what_is_missing(preset: Preset | None) -> list[str]:
+    """What is to be installed before a server can be used, a sentence each."""
+    from importlib.util import find_spec
+
+    sentences = [] if find_spec("mcp") else ["The package mcp is missing: run `make mcp`, or `pip install mcp`."]
+    if preset is not None and preset.needs:
+        sentences.append(f"It needs {preset.needs}.")
+    return sentences
+
+
+def how_to_try(name: str) -> str:
+    """What comes after a server was added."""
+    return f"Try it with `mneme mcp test {name}`, then start the bot anew."
+
+
+def _entry(given: list[str], url: str | None) -> tuple[str, dict[str, object]]:
+    if not given or (url is None) == (not given[1:]):
+        raise WrongServer(
+            "A name is needed, and either --url or a command, such as: mneme mcp add weather -- npx -y weather-server. "
+            "Or name a --preset."
+        )
+    name, *command = given
+    return name, {"url": url} if url is not None else {"command": command[0], "args": command[1:]}
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = [_PAIR.fullmatch(text) for text in texts]
+    if not all(pairs):
+        raise WrongServer(
+            "--header and --env are written NAME=VALUE, such as: --header 'Authorization=Bearer ${TOKEN}'."
+        )
+    return {pair["name"]: pair["value"] for pair in pairs if pair is not None}
+
+
+def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
+    """What the file says as a whole, and its servers within that. A file that can't be read is not written either."""
+    from pipeline.tools.mcp.config import SERVERS
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        servers = document.setdefault(SERVERS, {})
+        servers.keys()
+    except FileNotFoundError:
+        servers = {}
+        return {SERVERS: servers}, servers
+    except (OSError, ValueError, AttributeError) as error:
+        raise WrongServer(f"{path} can't be read as JSON with {SERVERS} in it: correct it first ({error}).") from error
+    return document, servers
+
+
+def _write(path: Path, document: dict[str, object]) -> None:
+    from memory.files.markdown import write_atomically
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")  # readable for its owner only
+    except OSError as error:
+        raise WrongServer(f"{path} can't be written: {error.strerror or error}.") from error

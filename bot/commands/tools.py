@@ -1,0 +1,127 @@
+"""/tools: what the bot may use of other programs, and the answers to its questions: /yes, /no, /always and /never."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.commands.command import Access, CommandCall, WrongArgument, command
+from bot.commands.status import Group
+from config.texts import N_, _, ngettext, number
+from pipeline.tools.mcp.approval import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memory.log.sessions import Session
+    from pipeline.models.model import ChatModel, ToolSpec
+    from pipeline.models.routing import ModelChoice
+    from pipeline.tools.mcp.approval import Approvals
+    from pipeline.tools.mcp.tools import McpTools
+
+RESET = "reset"
+
+_SAID = {
+    Answer.ONCE: N_("`{tool}` is run, this once."),
+    Answer.NOT_NOW: N_("`{tool}` is not run."),
+    Answer.ALWAYS: N_("`{tool}` is run, in this chat always without asking. /tools reset takes that back."),
+    Answer.NEVER: N_("`{tool}` is not run, in this chat never. /tools reset takes that back."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReport:
+    """The servers whose tools a session may use. told: the tools that its model is told of."""
+
+    tools: McpTools
+    models: ModelChoice
+    told: Callable[[ChatModel], tuple[ToolSpec, ...]]
+
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say; nothing where no server is configured."""
+        if self.tools.config.is_empty:
+            return []
+        states = self.tools.states()
+        rows = tuple((state.name, number(state.tools)) for state in states if state.trouble is None)
+        notes = [f"{state.name}: {state.trouble}" for state in states if state.trouble is not None]
+        notes += [_("What is off is tried again by itself.")] if self.tools.retries else []
+        notes += [str(self.tools.config.trouble)] if self.tools.config.trouble is not None else []
+        left_out = self.tools.count - len(self.told(await self.models.of(session.address.owner)))
+        if left_out:
+            notes.append(
+                ngettext(
+                    "{n} tool is left out, since its description is too long (MCP_TOOL_TOKENS).",
+                    "{n} tools are left out, since their descriptions are too long together (MCP_TOOL_TOKENS).",
+                    left_out,
+                )
+            )
+        return [Group(_("Tools of other programs"), rows, notes=tuple(notes))]
+
+
+class ToolCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(self, approvals: Approvals, report: ToolReport) -> None:
+        self._approvals = approvals
+        self._report = report
+
+    @command("tools", N_("Tools of other programs, and which may run unasked"), "[reset]", access=Access.MANAGERS)
+    async def tools(self, call: CommandCall) -> str:
+        """/tools [reset]"""
+        chat = call.session.address.owner
+        if call.argument == RESET:
+            await self._approvals.ask_anew(chat)
+            return _("I ask again before I run a tool that changes something.")
+        if call.argument:
+            raise WrongArgument(_("/tools shows the tools, /tools reset has me ask again before I run them."))
+        settled = await self._approvals.settled(chat)
+        lines = [
+            _("- `{tool}`: always", tool=tool) if answer is Answer.ALWAYS else _("- `{tool}`: never", tool=tool)
+            for tool, answer in settled.items()
+        ]
+        groups = [str(group) for group in await self._report.groups(call.session)]
+        asks = [_("I ask before I run a tool that does not say that it only reads.")]
+        known = ["\n".join([_("Settled in this chat, until /tools reset:"), *lines])] if lines else []
+        return "\n\n".join([*groups, *asks, *known])
+
+    @command("yes", N_("Run the tool, this once"), immediate=True, repeatable=True, listed=False)
+    async def yes(self, call: CommandCall) -> str:
+        """/yes"""
+        return self._answer(call, Answer.ONCE)
+
+    @command("no", N_("Don't run the tool"), immediate=True, repeatable=True, listed=False)
+    async def no(self, call: CommandCall) -> str:
+        """/no"""
+        return self._answer(call, Answer.NOT_NOW)
+
+    @command(
+        "always",
+        N_("Run the tool, in this chat always"),
+        immediate=True,
+        repeatable=True,
+        listed=False,
+        access=Access.MANAGERS,
+    )
+    async def always(self, call: CommandCall) -> str:
+        """/always"""
+        return self._answer(call, Answer.ALWAYS)
+
+    @command(
+        "never",
+        N_("Don't run the tool, in this chat never"),
+        immediate=True,
+        repeatable=True,
+        listed=False,
+        access=Access.MANAGERS,
+    )
+    async def never(self, call: CommandCall) -> str:
+        """/never"""
+        return self._answer(call, Answer.NEVER)
+
+    def _answer(self, call: CommandCall, answer: Answer) -> str:
+        number = call.argument.removeprefix("#")
+        asked = int(number) if number.isdecimal() else None
+        tool = self._approvals.answer(call.session.id, call.asker, asked, answer)
+        if tool is None:
+            return _("I am not waiting for an answer to that any more.")
+        return _(_SAID[answer], tool=tool)

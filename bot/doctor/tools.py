@@ -1,0 +1,46 @@
+"""The check of the servers whose tools the bot may use: each is connected to once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bot.doctor.finding import Finding, failed, ok, warning
+from bot.tasks import Backoff
+from pipeline.tools.mcp.config import read_config
+from pipeline.tools.mcp.connection import ServerConnection
+
+if TYPE_CHECKING:
+    from bot.doctor.finding import DoctorContext
+    from pipeline.tools.mcp.config import ServerConfig
+
+CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
+CORRECT_FILE = (
+    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
+)
+
+
+async def tools(patient: DoctorContext) -> list[Finding]:
+    """Whether each server can be connected to and tells its tools."""
+    settings = patient.settings
+    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+    if config.trouble is not None:
+        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
+    if config.is_empty:
+        return [ok("tools", "No MCP server is configured")]
+    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+    return [*await asyncio.gather(*(_tried(server) for server in config.servers)), *unusable]
+
+
+async def _tried(server: ServerConfig) -> Finding:
+    subject = f"tools of {server.name}"
+    connection = ServerConnection(server, Backoff(), lambda: None)
+    connection.start()
+    try:
+        await connection.tried.wait()
+        if connection.trouble is not None:
+            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
+        enabled = sum(server.offers(tool.name) for tool in connection.tools)
+        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
+    finally:
+        await connection.close()

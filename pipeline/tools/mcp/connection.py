@@ -1,0 +1,351 @@
+"""The connection to one server: opened, kept up and closed by one task, and opened anew when it is lost.
+
+The library's scopes of cancellation belong to the task that enters them, and only a scope that is cancelled, and not a
+task, lets it end the server's process in order. So nothing outside of that task opens or closes anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+from enum import Enum, auto
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+import anyio
+import structlog
+
+from config.texts import N_
+from pipeline.tools.mcp.config import HttpServer, StdioServer, Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+    from typing import Self
+
+    import httpx2
+    from mcp import Client
+    from mcp.client._transport import ReadStream, TransportStreams
+    from mcp.shared.message import SessionMessage
+    from mcp.types import CallToolResult, Tool
+
+    from pipeline.tools.mcp.config import ServerConfig
+
+log = structlog.get_logger(__name__)
+
+START_SECONDS = 90.0
+"""How long a server may take until it has told its tools: npx and uvx fetch some at their first start."""
+ANSWER_SECONDS = 20.0
+"""How long it may take to answer one question of the protocol."""
+DOUBT_SECONDS = 10.0
+"""How long a server that did not answer a call may take to show that it is alive; then it is started anew."""
+CALL_SECONDS = 60.0
+"""How long one call of a tool may take."""
+STEADY_SECONDS = 60.0
+"""How long a connection holds until the next try after it begins with a short pause again."""
+MOST_TOOLS = 1_000
+"""Tools that are asked for: a server that goes on and on is not listened to for ever."""
+
+STARTING = N_("It is being started.")
+NOT_INSTALLED = N_("Its program {program} is not installed, or can't be run.")
+NO_PACKAGE = N_("The package mcp is missing: run `make mcp`, or `pip install mcp`.")
+ENDED = N_("Its program has ended: `mneme mcp test {name}` shows what it says.")
+SILENT = N_("It has not answered within {seconds} seconds.")
+REFUSES = N_("{host} answers with the error {status}: see its url and headers.")
+UNREACHABLE = N_("{host} can't be reached.")
+FAILED = N_("It does not speak as an MCP server does ({error}).")
+
+
+class CallFailed(Exception):
+    """A call came to nothing; the text tells a model why."""
+
+
+class Pauses(Protocol):
+    """How long to wait between two tries."""
+
+    async def wait(self) -> None:
+        """Pause, and make the next pause longer."""
+
+    def reset(self) -> None:
+        """Begin again with a short pause."""
+
+
+class _Signal(Enum):
+    """What the task is told. LOST: the server has gone; DOUBT: it did not answer; CHANGED: it has other tools."""
+
+    LOST = auto()
+    DOUBT = auto()
+    CHANGED = auto()
+
+
+class _Lost(Exception):
+    """The connection has come to its end."""
+
+
+class ServerConnection:
+    """One server. trouble: why its tools can't be used now; None while they can be.
+
+    on_tools: is told when what it offers has changed. errors: where what its program says beside the protocol goes.
+    """
+
+    def __init__(
+        self, config: ServerConfig, pauses: Pauses, on_tools: Callable[[], None], errors: TextIO | None = None
+    ) -> None:
+        self.config = config
+        self.tools: tuple[Tool, ...] = ()
+        self.trouble: Trouble | None = Trouble(STARTING)
+        self.tried = asyncio.Event()
+        """The first try to connect has come to an end."""
+        self._pauses = pauses
+        self._on_tools = on_tools
+        self._errors = errors
+        self._client: Client | None = None
+        self._signals: asyncio.Queue[_Signal] = asyncio.Queue()
+        self._status: int | None = None
+        self._life: anyio.CancelScope | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to connect, and stay connected."""
+        self._task = asyncio.create_task(self._live(), name=f"mcp {self.config.name}")
+
+    async def close(self) -> None:
+        """End the connection, and the program with it."""
+        if self._life is not None:
+            self._life.cancel()
+        elif self._task is not None:  # it has not even begun
+            self._task.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> CallToolResult:
+        """What a tool answers, be it an error of its own. Raises CallFailed."""
+        client, name = self._client, self.config.name
+        if client is None:
+            raise CallFailed(f"the server {name} is off now: go on without it, and say so")
+        from mcp.shared.exceptions import MCPError
+        from mcp.types import CONNECTION_CLOSED, CallToolResult, TextContent
+
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await client.call_tool(tool, dict(arguments), read_timeout_seconds=CALL_SECONDS)
+        except TimeoutError:
+            self._signals.put_nowait(_Signal.DOUBT)
+            raise CallFailed(f"{tool} of {name} did not answer within {CALL_SECONDS:g} seconds") from None
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED or self._client is not client:
+                raise CallFailed(
+                    f"the server {name} ended before it answered; whether it has done anything is not known"
+                ) from None
+            return CallToolResult(content=[TextContent(text=error.message)], is_error=True)
+        except Exception as error:
+            # such as an answer that is not what the server's own schema promises
+            log.warning("mcp_call_failed", server=name, error=type(error).__name__)
+            raise CallFailed(f"{name} gave an answer that can't be used ({type(error).__name__})") from error
+
+    async def _live(self) -> None:
+        with anyio.CancelScope() as self._life:
+            while True:
+                self.trouble = await self._until_lost()
+                self.tools = ()
+                self._on_tools()
+                self.tried.set()
+                log.warning("mcp_server_off", server=self.config.name, reason=self.trouble.text)
+                await self._pauses.wait()
+
+    async def _until_lost(self) -> Trouble:
+        """Connect and serve until the connection is lost; why it was."""
+        self._status = None
+        try:
+            with anyio.CancelScope(deadline=anyio.current_time() + START_SECONDS) as opening:
+                await self._serve(opening)
+        except ImportError:
+            return Trouble(NO_PACKAGE)
+        except Exception as error:
+            log.debug("mcp_connection_failed", server=self.config.name, exc_info=True)
+            return self._why(error)
+        return Trouble(SILENT, {"seconds": f"{START_SECONDS:g}"})
+
+    async def _serve(self, opening: anyio.CancelScope) -> None:
+        from mcp import Client
+        from mcp.types import Implementation, ToolListChangedNotification
+
+        async def on_message(message: object) -> None:
+            if isinstance(message, ToolListChangedNotification):
+                self._signals.put_nowait(_Signal.CHANGED)
+
+        self._signals = asyncio.Queue()
+        client = Client(
+            _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
+            client_info=Implementation(name="mneme", version=version("mneme")),
+            message_handler=on_message,
+            read_timeout_seconds=ANSWER_SECONDS,
+            cache=None,
+        )
+        async with client:
+            await self._list_tools(client)
+            opening.deadline = math.inf
+            self._client, self.trouble = client, None
+            since = anyio.current_time()
+            self.tried.set()
+            log.info("mcp_server_on", server=self.config.name, tools=len(self.tools))
+            try:
+                while True:
+                    signal = await self._signals.get()
+                    if signal is _Signal.LOST:
+                        raise _Lost
+                    # also where there is a doubt: a server that answers this is alive
+                    with anyio.fail_after(DOUBT_SECONDS):
+                        await self._list_tools(client)
+            finally:
+                self._client = None
+                if anyio.current_time() - since > STEADY_SECONDS:  # one that ends at once each time is not steady
+                    self._pauses.reset()
+
+    async def _list_tools(self, client: Client) -> None:
+        tools: list[Tool] = []
+        cursor: str | None = None
+        while len(tools) < MOST_TOOLS:
+            page = await client.list_tools(cursor=cursor)
+            tools += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        self.tools = tuple(tools[:MOST_TOOLS])
+        self._on_tools()
+
+    @contextlib.asynccontextmanager
+    async def _transport(self) -> AsyncIterator[TransportStreams]:
+        match self.config.transport:
+            case StdioServer() as program:
+                from mcp import StdioServerParameters
+                from mcp.client.stdio import stdio_client
+
+                parameters = StdioServerParameters(
+                    command=program.command,
+                    args=list(program.args),
+                    env=dict(program.env),
+                    cwd=program.cwd,
+                    encoding_error_handler="replace",
+                )
+                with _nowhere() if self._errors is None else contextlib.nullcontext(self._errors) as errors:
+                    async with stdio_client(parameters, errors) as streams:
+                        yield streams
+            case HttpServer(sse=True) as server:
+                from mcp.client.sse import sse_client
+
+                async with sse_client(server.url, dict(server.headers)) as streams:
+                    yield streams
+            case HttpServer() as server:
+                import httpx2
+                from mcp.client.streamable_http import streamable_http_client
+
+                timeout = httpx2.Timeout(ANSWER_SECONDS, read=CALL_SECONDS + ANSWER_SECONDS)
+                hooks = {"response": [self._note_status]}
+                async with (
+                    httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout, event_hooks=hooks) as http,
+                    streamable_http_client(server.url, http_client=http) as streams,
+                ):
+                    yield streams
+
+    async def _note_status(self, response: httpx2.Response) -> None:
+        self._status = response.status_code
+
+    def _why(self, error: BaseException) -> Trouble:
+        """What has gone wrong, for a person. What the server says itself stands in it nowhere."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        transport = self.config.transport
+        if isinstance(transport, HttpServer):
+            import httpx2
+
+            host = {"host": transport.host}
+            if isinstance(error, httpx2.HTTPStatusError):
+                self._status = error.response.status_code
+            if self._status is not None and self._status >= 400:
+                return Trouble(REFUSES, host | {"status": self._status})
+            if isinstance(error, httpx2.TransportError | _Lost):
+                return Trouble(UNREACHABLE, host)
+        elif isinstance(error, OSError | ValueError) and self._client is None:
+            return Trouble(NOT_INSTALLED, {"program": PurePath(transport.command).name})
+        elif isinstance(error, _Lost) or _is_closed(error):
+            return Trouble(ENDED, {"name": self.config.name})
+        if _is_timeout(error):
+            return Trouble(
+                SILENT, {"seconds": f"{DOUBT_SECONDS if isinstance(error, TimeoutError) else ANSWER_SECONDS:g}"}
+            )
+        return Trouble(FAILED, {"error": type(error).__name__})
+
+
+@contextlib.asynccontextmanager
+async def _watched(
+    transport: AbstractAsyncContextManager[TransportStreams], lost: Callable[[], None]
+) -> AsyncIterator[TransportStreams]:
+    """A transport that tells when the server has ended it, which the library keeps to itself until the next call."""
+    async with transport as (incoming, outgoing):
+        yield _Watched(incoming, lost), outgoing
+
+
+class _Watched:
+    """The messages of a server. lost: is told when there will be no more."""
+
+    def __init__(self, incoming: ReadStream[SessionMessage | Exception], lost: Callable[[], None]) -> None:
+        self._incoming = incoming
+        self._lost = lost
+
+    @property
+    def last_context(self) -> object:
+        """The context that the last message was sent in, where the transport keeps it."""
+        return getattr(self._incoming, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        try:
+            return await self._incoming.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._lost()
+            raise
+
+    async def aclose(self) -> None:
+        """Take no more messages."""
+        await self._incoming.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        await self._incoming.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._incoming.__aexit__(kind, error, trace)
+
+
+def _is_closed(error: BaseException) -> bool:
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import CONNECTION_CLOSED
+
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+
+
+def _is_timeout(error: BaseException) -> bool:
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import REQUEST_TIMEOUT
+
+    return isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT)
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  # closed by who is given it

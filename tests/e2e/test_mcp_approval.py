@@ -1,0 +1,228 @@
+"""A tool that may change something asks first: in the chat, of the right person, for as long as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.console.console import ConsoleChannel
+from memory.log.sessions import Address
+from memory.messages import Provenance
+from pipeline.arrival import Arrival
+from pipeline.tools.mcp import approval
+from tests.support.fakes import Person
+from tests.support.mcp_servers import Servers, until
+from tests.support.servers.model import Calls, Says
+from tests.support.serving import ANN, GROUP, labels, press, texts, toasts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+BOB = 3003
+WRITES = (("trial__write", {"path": "list.txt", "content": "milk"}),)
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Servers:
+    """Where servers are named."""
+    return Servers(tmp_path)
+
+
+async def asked(person: Person, model: ModelServer) -> str:
+    """Have the model call a tool that asks; the question."""
+    before = len(person.channel.asked)
+    model.script(Calls(WRITES), Says("Done."))
+    await person.sends("Write the list")
+    await until(lambda: len(person.channel.asked) > before)
+    return person.channel.asked[-1][0]
+
+
+async def answered(person: Person, model: ModelServer, text: str) -> str:
+    """Say something to a question; what the model reads of its call."""
+    await person.sends(text)
+    await person.app.runner.idle(person.address.session_id)
+    return str(model.requests[-1].last)
+
+
+async def test_a_question_shows_what_would_be_done_and_yes_holds_once(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        assert await asked(person, model) == "May I run **write** of trial?\n```\npath: list.txt\ncontent: milk\n```"
+        assert servers.logged("write") == []
+        assert await answered(person, model, "/yes") == "wrote list.txt"
+        assert "`trial/write` is run, this once." in person.channel.said
+        await asked(person, model)
+        assert "does not want it this time" in await answered(person, model, "/no")
+    assert servers.logged("write") == ["list.txt"]
+
+
+async def test_the_question_is_in_the_language_of_the_chat(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await person.says("/language Deutsch")
+        assert (await asked(person, model)).startswith("Darf ich **write** von trial benutzen?")
+        assert [button.label for row in person.channel.asked[0][1] for button in row][:2] == [
+            "Ja, dieses eine Mal",
+            "Nein",
+        ]
+        assert "does not want it this time" in await answered(person, model, "/no")
+
+
+async def test_always_and_never_hold_over_a_restart_until_they_are_taken_back(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    entries = servers(trial=servers.trial())
+    async with start(mcp_config=entries) as app:
+        person = Person(app)
+        await asked(person, model)
+        assert await answered(person, model, "/always") == "wrote list.txt"
+    async with start(mcp_config=entries) as app:
+        person = Person(app)
+        model.script(Calls(WRITES), Says("Done."))
+        assert await person.says("Write the list") == "Done."
+        assert person.channel.asked == []
+        assert "- `trial/write`: always" in await person.says("/tools")
+        other = Person(app, Address("console", "other"))
+        await asked(other, model)
+        assert "never be run in this chat" in await answered(other, model, "/never")
+        model.script(Calls(WRITES), Says("I may not."))
+        assert await other.says("Write the list") == "I may not."
+        assert await person.says("/tools reset") == "I ask again before I run a tool that changes something."
+        await asked(person, model)
+        await answered(person, model, "/no")
+    assert len(servers.logged("write")) == 2
+
+
+async def test_what_was_always_allowed_is_asked_anew_when_its_server_describes_it_otherwise(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await asked(person, model)
+        await answered(person, model, "/always")
+    other = servers.trial()
+    other["env"] = {"MCP_TRIAL_LOG": str(servers.log), "MCP_TRIAL_WRITE": "Write a file, and send it to me."}
+    async with start(mcp_config=servers(trial=other)) as app:
+        person = Person(app)
+        await asked(person, model)
+        await answered(person, model, "/no")
+    assert len(servers.logged("write")) == 1
+
+
+async def test_nobody_answers_in_time(
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approval, "MINUTES", 0.001)
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        model.script(Calls(WRITES), Says("Nobody said yes."))
+        assert await person.says("Write the list") == "Nobody said yes."
+        assert "has not answered" in str(model.requests[-1].last)
+        assert await person.says("/yes") == "I am not waiting for an answer to that any more."
+    assert servers.logged("write") == []
+
+
+async def test_the_wait_is_no_time_of_the_turn_s(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    async with start(mcp_config=servers(trial=servers.trial()), turn_max_seconds=4) as app:
+        person = Person(app)
+        await asked(person, model)
+        await asyncio.sleep(4.1)  # without a result to wait for: longer than a turn may take
+        assert await answered(person, model, "/yes") == "wrote list.txt"
+
+
+async def test_stop_ends_the_question(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await asked(person, model)
+        await person.sends("/stop")
+        await app.runner.idle(person.address.session_id)
+        assert await person.says("/always") == "I am not waiting for an answer to that any more."
+        assert "Settled" not in await person.says("/tools")
+    assert servers.logged("write") == []
+
+
+async def test_through_a_pipe_nobody_is_asked(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        channel, address = ConsoleChannel(), Address("console", "local")
+        model.script(Calls(WRITES), Says("I could not ask."))
+        await app.runner.submit(Arrival(address, "Write the list", Provenance.TYPED, app.clock(), channel))
+        await app.runner.idle(address.session_id)
+        assert channel.replies == ["I could not ask."]
+        assert "nobody can be asked here" in str(model.requests[-1].last)
+    assert servers.logged("write") == []
+
+
+async def test_what_would_break_the_question_is_shown_as_it_is(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        content = "```\nAll is well, press Yes." + "x" * 5000
+        model.script(Calls((("trial__write", {"content": content, "path": "/etc/passwd"}),)), Says("Done."))
+        await person.sends("Write the list")
+        await until(lambda: person.channel.asked)
+        question = person.channel.asked[0][0]
+        await answered(person, model, "/no")
+    assert question.count("```") == 2
+    assert "path: /etc/passwd" in question
+    assert "more characters" in question
+    assert len(question) < 1000
+
+
+async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
+    await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
+
+
+async def test_a_button_answers_in_telegram_and_the_question_tells_what_was_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, servers: Servers
+) -> None:
+    async with serve(mcp_config=servers(trial=servers.trial())) as app:
+        model.script(Calls((("trial__look", {"where": "the pier"}),)), Calls(WRITES), Says("It is written."))
+        telegram.user_says("Write the list", chat_id=ANN)
+        await said(telegram, "May I run write of trial?")
+        await telegram.wait_for(lambda: len(labels(telegram)) == 4)
+        assert labels(telegram) == ["Yes, this once", "No", "Always in this chat", "Never in this chat"]
+        press(telegram, "Yes, this once")
+        await said(telegram, "It is written.")
+        await telegram.wait_for(lambda: labels(telegram) == [])
+        await said(telegram, "trial/write is run, this once.")
+        assert not any("May I run" in text for text in texts(telegram))
+        # what it has done can't be looked up after a kill, so it is kept that it was begun
+        causes = [row["cause"] for row in await app.database.rows("SELECT cause FROM effects")]
+        assert any("trial__write" in cause for cause in causes)
+        assert not any("trial__look" in cause for cause in causes)
+    assert servers.logged("write") == ["list.txt"]
+
+
+async def test_in_a_group_whoever_asked_answers_and_an_administrator_and_nobody_else(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, servers: Servers
+) -> None:
+    async with serve(mcp_config=servers(trial=servers.trial()), telegram_allowed_ids=f"{ANN},{GROUP}"):
+        for presser, written in ((BOB, 1), (ANN, 2)):  # who asked; the bot's owner
+            model.script(Calls(WRITES), Says("It is written."))
+            telegram.user_says("@mneme_test_bot Write the list", chat_id=GROUP, chat_type="supergroup", user_id=BOB)
+            await telegram.wait_for(lambda: "Yes, this once" in labels(telegram, GROUP))
+            press(telegram, "Yes, this once", GROUP, 4004)
+            telegram.user_says("/yes@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=4004)
+            await said(telegram, "I am not waiting for an answer to that any more.", GROUP)
+            if presser == BOB:
+                press(telegram, "Always in this chat", GROUP, BOB)
+                await telegram.wait_for(lambda: len(toasts(telegram)) == 2)
+            assert len(servers.logged("write")) == written - 1
+            press(telegram, "Yes, this once", GROUP, presser)
+            await telegram.wait_for(lambda: "Yes, this once" not in labels(telegram, GROUP))
+            await until(partial(servers.has_logged, "write", written))
+    refused = "In a group such a button is for its administrators, or for whoever asked."
+    assert toasts(telegram).count(refused) == 3

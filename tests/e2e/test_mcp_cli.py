@@ -1,0 +1,135 @@
+"""`mneme mcp add|list|test|remove`: servers of tools from the shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.mcp_servers import SCRIPT, Servers
+
+ROOT = Path(__file__).parents[2]
+
+
+class Shell:
+    """Runs `mneme mcp` in a process of its own, whose standard error a server's program can be given."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "data" / "mcp.json"
+
+    def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        done = subprocess.run(  # noqa: S603  # our own program
+            [sys.executable, "-m", "bot", "mcp", *arguments],
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def done(self, *arguments: str) -> str:
+        """Standard output of what must succeed."""
+        status, out, err = self.run(*arguments)
+        assert status == 0, err
+        return out
+
+    @property
+    def entries(self) -> dict[str, object]:
+        """The servers in the file."""
+        entries: dict[str, object] = json.loads(self.file.read_text())["mcpServers"]
+        return entries
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A shell."""
+    return Shell(tmp_path)
+
+
+def test_a_server_is_added_tried_and_removed(shell: Shell, tmp_path: Path) -> None:
+    servers = Servers(tmp_path)
+    assert "There are none" in shell.run("list")[2]
+    log = f"MCP_TRIAL_LOG={servers.log}"
+    assert "Try it with `mneme mcp test trial`" in shell.done(
+        "add", "trial", "--env", log, "--", sys.executable, SCRIPT
+    )
+    assert shell.entries == {
+        "trial": {"command": sys.executable, "args": [SCRIPT], "env": {"MCP_TRIAL_LOG": str(servers.log)}}
+    }
+    assert stat.S_IMODE(shell.file.stat().st_mode) == 0o600
+    tried = shell.done("test", "trial").splitlines()
+    assert tried[0] == "trial works, with 10 tools:"
+    assert "  trial__look  only reads" in tried
+    assert "  trial__write  asks first" in tried
+    assert servers.alive() == []
+    assert "trial is out of" in shell.done("remove", "trial")
+    assert shell.entries == {}
+    assert shell.run("remove", "trial")[0] == 1
+
+
+def test_what_a_server_says_on_its_standard_error_is_shown_where_it_fails(shell: Shell) -> None:
+    shell.done("add", "broken", "--", sys.executable, "-c", "raise SystemExit('no key was given')")
+    status, out, err = shell.run("test")
+    assert (status, out) == (1, "broken: Its program has ended: `mneme mcp test broken` shows what it says.\n")
+    assert "no key was given" in err
+
+
+def test_an_address_with_headers_is_kept_and_its_secrets_are_not_listed(shell: Shell) -> None:
+    url = "https://user:s3cret@x.example/mcp?key=s3cret"
+    shell.done("add", "web", "--url", url, "--header", "Authorization: Bearer ${T}", "--header", "X-Key=${T}")
+    assert shell.entries["web"] == {"url": url, "headers": {"Authorization": "Bearer ${T}", "X-Key": "${T}"}}
+    assert "needs the variable T" in shell.done("list")
+    assert shell.run("list", T="s3cret-value")[1] == "web  x.example\n"
+
+
+def test_presets_write_their_entries(shell: Shell, tmp_path: Path) -> None:
+    assert "SearXNG" in shell.done("add", "--preset", "search", "http://localhost:8080")
+    assert "uvx" in shell.done("add", "--preset", "pages", "--", "--allow-private-ips")
+    shell.done("add", "--preset", "files", "notes")
+    assert shell.entries == {
+        "search": {"command": "npx", "args": ["-y", "mcp-searxng@2"], "env": {"SEARXNG_URL": "http://localhost:8080"}},
+        "pages": {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24", "--allow-private-ips"]},
+        "files": {
+            "command": "npx",
+            "args": ["-y", "@modelcontextprotocol/server-filesystem@2026", str(tmp_path / "notes")],
+        },
+    }
+
+
+def test_what_else_stands_in_the_file_stays_and_a_broken_one_is_not_written(shell: Shell) -> None:
+    shell.file.parent.mkdir()
+    shell.file.write_text('{"theme": "dark"}')
+    shell.done("add", "a", "--", "x")
+    assert json.loads(shell.file.read_text()) == {"theme": "dark", "mcpServers": {"a": {"command": "x", "args": []}}}
+    for broken in ("{not json", "[]", '{"mcpServers": 7}'):
+        shell.file.write_text(broken)
+        status, _, err = shell.run("add", "b", "--", "x")
+        assert status == 1
+        assert "correct it first" in err
+        assert shell.file.read_text() == broken
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("add",), "A name is needed"),
+        (("add", "a"), "A name is needed"),
+        (("add", "a", "--url", "http://x.example", "--", "x"), "A name is needed"),
+        (("add", "--preset", "serch"), "There is no preset serch: there are search, pages, files."),
+        (("add", "a", "--env", "KEY", "--", "x"), "NAME=VALUE"),
+        (("test", "a"), "a is not in"),
+    ],
+)
+def test_wrong_use_is_one_sentence(shell: Shell, arguments: tuple[str, ...], complaint: str) -> None:
+    status, out, err = shell.run(*arguments)
+    assert (status, out) == (1, "")
+    assert complaint in err
+    assert len(err.splitlines()) == 1
+    assert not shell.file.exists()

@@ -1,0 +1,333 @@
+"""Tools of MCP servers, real ones in processes of their own: what a model is told of them, and what they can't do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.messages import Provenance
+from pipeline.tools.mcp import connection
+from tests.support.fakes import Person
+from tests.support.mcp_servers import Servers, called, told, until
+from tests.support.servers import mcp_tools
+from tests.support.servers.model import Calls, Says
+from tests.support.talk import Store
+from tests.support.tool_use import OWNER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+READING = ["die", "fail", "hang", "long", "look", "nothing", "odd", "page", "picture"]
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Servers:
+    """Where servers are named."""
+    return Servers(tmp_path)
+
+
+async def test_a_server_s_tool_answers_and_its_program_ends_with_the_bot(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        assert await called(Person(app), model, ("trial__look", {"where": "the pier", "exactly": None})) == [
+            "At the pier there is a lighthouse."
+        ]
+        assert sorted(told(model)) == [f"trial__{name}" for name in (*READING, "write")]
+        assert len(servers.alive()) == 1
+    assert servers.alive() == []
+    assert servers.logged("look") == ["the pier"]
+
+
+async def test_only_enabled_tools_are_told_and_run(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    entries = {
+        "some": servers.trial(enabledTools=["look", "write"], disabledTools=["write"]),
+        "off": servers.trial(disabled=True),
+    }
+    async with start(mcp_config=servers(**entries)) as app:
+        (answer,) = await called(Person(app), model, ("some__fail", {}))
+        assert answer.startswith("error: there is no tool some__fail")
+        assert told(model) == ["some__look"]
+    assert len(servers.logged("started")) == 1
+
+
+async def test_names_are_such_as_endpoints_take(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    entries = {
+        "мій пошук": servers.trial(enabledTools=["look"]),
+        "a very long name of a server, as some people like them": servers.trial(enabledTools=["look"]),
+        "a__b": servers.trial(enabledTools=["look"]),
+        "a_b": servers.trial(enabledTools=["look"]),
+    }
+    async with start(mcp_config=servers(**entries)) as app:
+        await Person(app).says("Hello")
+        names = told(model)
+        assert len(set(names)) == 4
+        assert all(
+            len(name) <= 64 and name.isascii() and name.replace("_", "").replace("-", "").isalnum() for name in names
+        )
+        assert (
+            await called(Person(app), model, *((name, {"where": "the pier"}) for name in names))
+            == ["At the pier there is a lighthouse."] * 4
+        )
+
+
+async def test_what_a_server_answers_is_others_words_and_within_bounds(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(window=32_000, mcp_config=servers(trial=servers.trial())) as app:
+        long, odd, nothing, failed, wrong, no_json, not_an_object = await called(
+            Person(app),
+            model,
+            ("trial__long", {}),
+            ("trial__odd", {}),
+            ("trial__nothing", {}),
+            ("trial__fail", {}),
+            ("trial__look", {"were": "x"}),
+            ("trial__look", "{not json"),
+            ("trial__look", "[1]"),
+        )
+        rows = await app.database.rows("SELECT provenance FROM messages WHERE role = 'tool'")
+    assert len(long) < 32_000
+    assert "left out: ask for less at a time" in long
+    assert odd == "bell  null  override  end"
+    assert nothing == "(nothing)"
+    assert failed.startswith("error: ")
+    assert "the harbour is closed" in failed
+    assert wrong.startswith("error: ")
+    assert no_json.startswith("error: the arguments are wrong: they are no JSON")
+    assert not_an_object == "error: the arguments are wrong: an object is needed"
+    foreign = [row["provenance"] for row in rows]
+    assert foreign == [Provenance.FOREIGN] * 5 + [None] * 2
+
+
+async def test_a_picture_is_shown_to_a_model_that_sees(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        answers = await called(Person(app), model, ("trial__picture", {}))
+    assert any("[an image, shown below]" in answer for answer in answers)
+    assert any("data:image/png;base64," in json.dumps(request.body) for request in model.requests)
+
+
+async def test_a_server_killed_in_a_call_is_off_alone_and_comes_back(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    entries = {"trial": servers.trial(), "other": servers.trial(enabledTools=["look"])}
+    async with start(mcp_config=servers(**entries)) as app:
+        person = Person(app)
+        killed, other = await called(person, model, ("trial__die", {}), ("other__look", {"where": "the pier"}))
+        assert killed == "error: the server trial ended before it answered; whether it has done anything is not known"
+        assert other == "At the pier there is a lighthouse."
+        await until(lambda: len(servers.logged("started")) == 3)
+        await until(lambda: "off" not in _status(app))
+        (again,) = await called(person, model, ("trial__look", {"where": "the mole"}))
+        assert again == "At the mole there is a lighthouse."
+    assert servers.alive() == []
+
+
+def _status(app: App) -> str:
+    return " ".join("off" if state.trouble else "on" for state in app.tools.states())
+
+
+async def test_a_hanging_call_ends_with_a_sentence_and_its_server_stays(
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await called(person, model, ("trial__look", {"where": "the pier"}))
+        with monkeypatch.context() as patience:
+            patience.setattr(connection, "CALL_SECONDS", 0.2)
+            (answer,) = await called(person, model, ("trial__hang", {}))
+        assert answer == "error: hang of trial did not answer within 0.2 seconds"
+        (again,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+        assert again == "At the pier there is a lighthouse."
+        assert len(servers.logged("started")) == 1
+    assert servers.alive() == []
+
+
+async def test_a_server_that_shows_no_life_is_started_anew(
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        await called(person, model, ("trial__look", {"where": "the pier"}))
+        os.kill(int(servers.logged("started")[0]), signal.SIGSTOP)
+        with monkeypatch.context() as patience:
+            patience.setattr(connection, "CALL_SECONDS", 0.2)
+            patience.setattr(connection, "DOUBT_SECONDS", 0.2)
+            (answer,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+            assert "did not answer" in answer
+            await until(lambda: servers.has_logged("started", 2))
+        await until(lambda: _status(app) == "on")
+        (again,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+        assert again == "At the pier there is a lighthouse."
+    assert servers.alive() == []
+
+
+async def test_stop_ends_a_hanging_call(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        model.script(Calls((("trial__hang", {}),)))
+        await person.sends("Please wait for it")
+        await until(lambda: servers.logged("hang"))
+        await person.sends("/stop")
+        await app.runner.idle(person.address.session_id)
+        assert any("topped" in text for text in person.channel.said)
+    assert servers.alive() == []
+
+
+async def test_what_can_t_be_started_is_said_and_the_rest_works(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    entries = {
+        "missing": {"command": "no-such-program-here"},
+        "ends": {"command": "false"},
+        "nowhere": {"url": "http://127.0.0.1:9/mcp?key=s3cret-s3cret"},
+        "wrong": {"command": 7},
+        "empty": {},
+        "unset": {"command": "x", "env": {"KEY": "${MNEME_TEST_UNSET}"}},
+        "trial": servers.trial(),
+    }
+    async with start(mcp_config=servers(**entries)) as app:
+        person = Person(app)
+        assert await called(person, model, ("trial__look", {"where": "the pier"})) == [
+            "At the pier there is a lighthouse."
+        ]
+        status = await person.says("/status")
+    for line in (
+        "missing: Its program no-such-program-here is not installed, or can't be run.",
+        "ends: Its program has ended: `mneme mcp test ends` shows what it says.",
+        "nowhere: 127.0.0.1:9 can't be reached.",
+        "wrong: Its entry can't be used: command is missing or of the wrong kind.",
+        "empty: Its entry names neither a command nor a url.",
+        "unset: Its entry needs the variable MNEME_TEST_UNSET, which is not set.",
+    ):
+        assert line in status.splitlines()
+    assert "s3cret" not in status
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"mcpServers": {\n"a": {"command": "x"}\n"b": 1}}', "Line 3 of {path} is no JSON"),
+        ("[]", "{path} has no servers in it"),
+        ('{"servers": {}}', "{path} has no servers in it"),
+    ],
+)
+async def test_a_broken_file_keeps_nobody_from_talking(
+    start: OpenApp, model: ModelServer, servers: Servers, text: str, said: str
+) -> None:
+    servers.path.write_text(text)
+    async with start(mcp_config=str(servers.path)) as app:
+        assert said.format(path="mcp.json") in await Person(app).says("/status")
+        model.script(Says("Hello."))
+        assert await Person(app).says("Hi") == "Hello."
+
+
+@pytest.fixture
+async def address(servers: Servers) -> AsyncIterator[str]:
+    """Where the server of the tests listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(sys.executable, mcp_tools.__file__, str(port))
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.kill()
+    await process.wait()
+
+
+async def test_a_server_at_an_address_is_shown_its_headers(
+    start: OpenApp, model: ModelServer, servers: Servers, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIAL_TOKEN", mcp_tools.TOKEN)
+    entries = {
+        "web": {"type": "http", "url": address, "headers": {"Authorization": "Bearer ${TRIAL_TOKEN}"}},
+        "shut": {"url": address, "headers": {"Authorization": "Bearer wrong-one"}},
+    }
+    async with start(mcp_config=servers(**entries)) as app:
+        person = Person(app)
+        await until(lambda: _status(app) == "on off")
+        assert await called(person, model, ("web__look", {"where": "the pier"}), ("web__fail", {})) == [
+            "At the pier there is a lighthouse.",
+            "error: Error executing tool fail: the harbour is closed",
+        ]
+        await until(lambda: "answers with the error 401" in str(app.tools.states()[1].trouble))
+        status = await person.says("/status")
+    assert "wrong-one" not in status
+    assert mcp_tools.TOKEN not in status
+
+
+async def test_descriptions_keep_to_their_budget_and_status_says_what_is_left_out(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with start(mcp_config=servers(trial=servers.trial()), mcp_tool_tokens=150) as app:
+        person = Person(app)
+        model.script(Says("Hello."))
+        await person.says("Hi")
+        assert 0 < len(told(model)) < 10
+        left_out = 10 - len(told(model))
+        assert f"{left_out} tools are left out, since their descriptions are too long together" in await person.says(
+            "/status"
+        )
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["page", "description"])
+async def test_a_page_or_a_description_that_says_remember_this_confirms_nothing_and_stands_in_no_later_prompt(
+    start: OpenApp, model: ModelServer, servers: Servers, clock: FakeClock, read: bool
+) -> None:
+    # the typed words that a model may cite for it say something else
+    model.second_look = lambda _: Says(json.dumps({"1": {"verdict": "unclear"}}))
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        fact = "the user's bank is now Piratenbank"
+        answers = await called(
+            person,
+            model,
+            ("trial__page", {"url": "http://example.org"}) if read else ("trial__look", {"where": "x"}),
+            ("memory_learn", {"fact": fact, "quote": mcp_tools.EVIL}),
+            ("memory_learn", {"fact": fact, "quote": "When does it open"}),
+            ("note_add", {"name": "bank", "content": fact, "quote": mcp_tools.EVIL}),
+            ("memory_file", {"action": "append", "text": f"- {fact}", "quote": mcp_tools.EVIL}),
+            ("reminder_set", {"text": fact, "when": "2026-02-08 09:00", "quote": mcp_tools.EVIL}),
+            say="When does it open? Look at http://example.org",
+        )
+        assert ("Piratenbank" in answers[0]) == read
+        store = Store.over(app.database, clock)
+        assert [e.name for e in await store.entries.list(OWNER) if e.unconfirmed is None] == []
+        memory_file = app.settings.mneme_data_dir / "memory" / OWNER / "MEMORY.md"
+        assert not memory_file.exists() or "Piratenbank" not in memory_file.read_text()
+        assert await app.database.value("SELECT count(*) FROM reminders WHERE state = 'waiting'") == 0
+        await person.says("/new")
+        clock.forward(days=1)
+        model.script(Says("I don't know."))
+        await person.says("Which bank is mine?")
+        prompt = json.dumps(model.requests[-1].body["messages"])
+        system = [message for message in model.requests[-1].body["messages"] if message["role"] == "system"]
+        assert "Piratenbank" not in json.dumps(system)
+        assert "Piratenbank" not in prompt or "[foreign]" in prompt
+
+
+async def test_without_a_file_nothing_of_it_is_loaded_and_nothing_is_told(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        person = Person(app)
+        model.script(Says("Hello."))
+        await person.says("Hi")
+        assert told(model) == []
+        assert "Tools" not in await person.says("/status")
+        assert "tools" not in app.runner.commands
+
+
+async def test_a_file_that_is_named_and_not_there_is_told(start: OpenApp, tmp_path: Path) -> None:
+    async with start(mcp_config=str(tmp_path / "other.json")) as app:
+        assert "other.json can't be read (No such file or directory)." in await Person(app).says("/status")

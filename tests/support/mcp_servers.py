@@ -1,0 +1,78 @@
+"""Servers of tools for tests: the file that names them, what they write down, and calls of their tools."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.servers.model import Calls, Says
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.fakes import Person
+    from tests.support.servers.model import ModelServer
+
+SCRIPT = str(Path(__file__).with_name("servers") / "mcp_tools.py")
+
+
+class Servers:
+    """The file with the servers, and what the server of the tests writes down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "mcp.json"
+        self.log = folder / "server.log"
+        self.log.touch()
+
+    def __call__(self, **entries: object) -> str:
+        self.path.write_text(json.dumps({"mcpServers": entries}))
+        return str(self.path)
+
+    def trial(self, **more: object) -> dict[str, object]:
+        return {"command": sys.executable, "args": [SCRIPT], "env": {"MCP_TRIAL_LOG": str(self.log)}, **more}
+
+    def logged(self, what: str) -> list[str]:
+        return [line.removeprefix(f"{what} ") for line in self.log.read_text().splitlines() if line.startswith(what)]
+
+    def has_logged(self, what: str, times: int) -> bool:
+        """Whether it has written that down so often."""
+        return len(self.logged(what)) == times
+
+    def alive(self) -> list[str]:
+        """The processes that were started and are still there."""
+        return [pid for pid in self.logged("started") if _runs(int(pid))]
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        os.kill(pid, 0)
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    return False
+
+
+async def called(
+    person: Person, model: ModelServer, *calls: tuple[str, object], say: str = "Please do it"
+) -> list[str]:
+    """What calls came to, one after the other, as the model reads it."""
+    before = len(model.requests)
+    model.script(*(Calls((call,)) for call in calls), Says("Done."))
+    assert "Done." in await person.says(say)
+    return [str(request.last) for request in model.requests[before + 1 :]]
+
+
+def told(model: ModelServer) -> list[str]:
+    """The tools of others that the model was told of in the newest request."""
+    names = [tool["function"]["name"] for tool in model.requests[-1].body.get("tools", [])]
+    return [name for name in names if "__" in name]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what a process does by itself."""
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110  # nothing tells of another process
+            await asyncio.sleep(0.02)

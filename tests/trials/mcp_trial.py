@@ -1,0 +1,121 @@
+"""Four servers of tools by others, from their registries, as tools of the bot: npx and uvx fetch them at first.
+
+`python -m tests.trials.mcp_trial FOLDER` makes a data directory in FOLDER, adds the presets with `mneme mcp add`, and
+talks with the bot, whose model is scripted to call their tools. A page of a web server on this machine is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from config.settings import Settings
+from memory.clock import system_clock
+from memory.messages import Provenance
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, ModelServer, Says
+
+NETWORK = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+PAGE = "<html><body><h1>The harbour</h1><p>Open daily from 9 to 17.</p></body></html>"
+
+
+async def _mneme(*arguments: str) -> None:
+    program = Path(sys.executable).with_name("mneme")
+    process = await asyncio.create_subprocess_exec(str(program), *arguments)
+    if await process.wait():
+        raise SystemExit(f"mneme {' '.join(arguments)} has failed")
+
+
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A web server with one page, and with one result for whatever SearXNG is asked."""
+    request = (await reader.readuntil(b"\r\n\r\n")).decode()
+    port = writer.get_extra_info("sockname")[1]
+    result = {"title": "The harbour", "url": f"http://127.0.0.1:{port}/harbour.html", "content": "Open daily."}
+    found = {"query": "harbour", "number_of_results": 1, "results": [result]}
+    path = request.split()[1]
+    status, kind, body = "200 OK", "text/html", PAGE
+    if path.startswith(("/search", "/config")):
+        kind, body = "application/json", json.dumps(found)
+    elif path != "/harbour.html":
+        status, body = "404 Not Found", ""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write((head + body).encode())
+    await writer.drain()
+    writer.close()
+
+
+async def _talk(folder: Path, page: str) -> None:
+    from bot.app import open_app
+
+    calls = [
+        ("files__write_file", {"path": str(folder / "list.txt"), "content": "milk"}),
+        ("files__read_text_file", {"path": str(folder / "list.txt")}),
+        ("files__read_text_file", {"path": "/etc/passwd"}),
+        ("memory__create_entities", {"entities": [{"name": "Ann", "entityType": "person", "observations": ["sails"]}]}),
+        ("memory__search_nodes", {"query": "Ann"}),
+        ("search__searxng_web_search", {"query": "harbour"}),
+        ("pages__fetch", {"url": page}),
+    ]
+    async with ModelServer() as model:
+        settings = Settings.model_validate({"openai_base_url": model.url, "llm_model": "scripted"})
+        async with open_app(settings, system_clock) as app:
+            person = Person(app)
+            await asyncio.gather(*(connection.tried.wait() for connection in app.tools.connections))
+            for state in app.tools.states():
+                _tell(f"{state.name}: {state.trouble or f'{state.tools} tools'}")
+            for name, arguments in calls:
+                model.script(Calls(((name, arguments),)), Says("Done."))
+                before = len(person.channel.asked)
+                await person.sends(f"Please call {name}")
+                ended = asyncio.create_task(app.runner.idle(person.address.session_id))
+                while not ended.done() and len(person.channel.asked) == before:  # noqa: ASYNC110  # either may come
+                    await asyncio.sleep(0.05)
+                how = "ran unasked"
+                if len(person.channel.asked) > before:
+                    await person.sends("/yes", provenance=Provenance.TYPED)
+                    how = "asked first"
+                await ended
+                answer = next(
+                    m["content"] for m in reversed(model.requests[-1].body["messages"]) if m["role"] == "tool"
+                )
+                _tell(f"{name} {how}: {' '.join(str(answer).split())[:160]}")
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+async def _run(folder: Path) -> None:
+    shared = folder / "shared"
+    shared.mkdir(parents=True, exist_ok=True)
+    os.environ |= {"MNEME_DATA_DIR": str(folder / "data"), "TIMEZONE": "UTC"}
+    web = await asyncio.start_server(_serve, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{web.sockets[0].getsockname()[1]}"
+    await _mneme("mcp", "add", "--preset", "files", str(shared))
+    # what uv needs to know of this machine: a server is given no variables but those of its entry
+    known = [f"--env={name}=${{{name}}}" for name in os.environ if name.startswith("UV_") or name in NETWORK]
+    await _mneme("mcp", "add", "--preset", "pages", *known, "--", "--allow-private-ips")
+    await _mneme("mcp", "add", "--preset", "search", address)
+    await _mneme(
+        "mcp",
+        "add",
+        "memory",
+        "--env",
+        f"MEMORY_FILE_PATH={folder / 'graph.json'}",
+        "--",
+        "npx",
+        "-y",
+        "@modelcontextprotocol/server-memory@2026",
+    )
+    async with web:
+        await _mneme("mcp", "test")
+        await _talk(shared, f"{address}/harbour.html")
+    _tell(json.dumps((shared / "list.txt").read_text()))
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(Path(sys.argv[1]).absolute()))
