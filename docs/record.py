@@ -1,4 +1,4 @@
-"""Records the conversation of the README: `python -m docs.record` writes docs/conversation.svg and prints the text.
+"""Records the conversation of docs/using.md: `python -m docs.record` writes docs/conversation.svg and prints the text.
 
 Everything but the model's own sentences is what Mneme says: they are scripted here, so that a test can play it too.
 """
@@ -59,7 +59,7 @@ async def play(data: Path) -> list[tuple[str, str]]:
 
 
 def as_text(exchanges: list[tuple[str, str]]) -> str:
-    """The conversation as the README shows it."""
+    """The conversation as docs/using.md shows it."""
     return "\n\n".join(f"> {asked}\n{answered}" for asked, answered in exchanges)
 
 

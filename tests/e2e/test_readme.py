@@ -78,8 +78,8 @@ def test_ci_runs_the_command_that_the_readme_names_for_it() -> None:
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make check")
 
 
-async def test_the_conversation_in_the_readme_is_what_is_printed(tmp_path: Path) -> None:
-    shown = re.search(r"```text\n(.*?)```", README, flags=re.DOTALL)
+async def test_the_conversation_that_is_shown_is_what_is_printed(tmp_path: Path) -> None:
+    shown = re.search(r"```text\n(.*?)```", FOR_USERS, flags=re.DOTALL)
     assert shown is not None
     exchanges = await play(tmp_path / "data")
     assert shown[1].rstrip() == as_text(exchanges)
