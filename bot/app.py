@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.cli.start import DATABASE_NAME
-from bot.commands.access import AccessCommands
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
-from bot.commands.settings import SettingsCommands
-from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
+from bot.commands.settings import AccessCommands, SettingsCommands
+from bot.commands.status import MemoryReport, Status
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.scheduled import DateOffers, Maintenance, Reminding, WeeklyHour, WeeklySchedule
+from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
-from bot.services import MemoryServices, memory_services
+from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
-from bot.web.pages import Pages
+from bot.web.server import Pages
 from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
@@ -72,17 +71,17 @@ from pipeline.tools.entries import (
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
+from pipeline.tools.plain_reminders import PlainReminders
 from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.models import MeaningModels
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
-    from memory.consolidation.extractor import Contract
-    from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
     from pipeline.media.files import MediaSources
@@ -93,11 +92,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What goes on beside the turns. embedding None: nothing compares meanings."""
+    """What goes on beside the turns. embedding None: nothing compares meanings; offers None: memory is off."""
 
     consolidation: BackgroundConsolidation
     weekly: WeeklySchedule
-    reminders: Reminding
+    offers: DateOffers | None
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
 
@@ -112,29 +111,29 @@ class App:
     models: ModelChoice
     runner: SessionRunner
     jobs: Jobs
+    tasks: BackgroundTasks
     health: Health
     media: MediaSources
     pages: Pages
     metrics: Metrics | None
+    checker: FactChecker
 
     @property
     def database(self) -> Database:
-        """Where all of it is kept."""
         return self.memory.database
 
     @property
     def sessions(self) -> SessionService:
-        """The sessions of all channels."""
         return self.memory.sessions
 
     def begin_background_work(self) -> None:
-        """Begin what goes on beside the turns; only programs that stay do this. A channel begins the reminders."""
+        """Begin what goes on beside the turns; only programs that stay do this."""
         self.jobs.consolidation.start()
-        self.jobs.housekeeping.start()
+        self.jobs.housekeeping.start(self.tasks)
         if self.jobs.embedding is not None:
-            self.jobs.embedding.start()
+            self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
-            self.jobs.weekly.start()
+            self.jobs.weekly.start(self.tasks)
 
 
 @contextlib.asynccontextmanager
@@ -147,13 +146,12 @@ async def open_app(
     """
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME, clock=clock)
+        database = await Database.open(settings.database_file, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
-        memory = memory_services(settings, database, counter, clock, meaning)
+        memory = MemoryServices(settings, database, counter, clock, meaning)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
-        stack.push_async_callback(housekeeping.close)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
@@ -169,10 +167,9 @@ async def open_app(
         )
         talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
-        if embedding is not None:
-            stack.push_async_callback(embedding.close)
-        meaning_report = MeaningReport(meaning, embedding)
-        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, meaning_report, housekeeping, stack)
+        app = _assemble(
+            settings, clock, memory, counter, usage, talking, metrics, meaning, embedding, housekeeping, stack
+        )
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -185,7 +182,8 @@ def _assemble(
     usage: UsageLog,
     talking: ModelSetup,
     metrics: Metrics | None,
-    meaning: MeaningReport,
+    meaning: MeaningModels,
+    embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
     stack: contextlib.AsyncExitStack,
 ) -> App:
@@ -208,8 +206,9 @@ def _assemble(
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
     memory.forgetting.also(memory.turns.drop_owed)
-    graph = _graph(settings, stack)
+    graph = lightrag_of(settings) if settings.lightrag_url is not None else None
     if graph is not None:
+        stack.push_async_callback(graph.close)
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
@@ -217,23 +216,29 @@ def _assemble(
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
+    writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
-        _consolidation_steps(settings, memory, ask, talking.contract, checker, counter, clock),
+        Steps(
+            Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
+            checker,
+            writer,
+            Compression(ask, memory.ledger, settings.memory_max_size),
+            Review(memory.database, memory.facts, checker, writer, memory.zone_of),
+        ),
         memory.history,
         Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
     )
     languages = Languages(memory.preferences)
-    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs)
-    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
+    tasks = BackgroundTasks()
+    stack.push_async_callback(tasks.close)
+    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
+    weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
-    stack.push_async_callback(background.close)
-    stack.push_async_callback(schedule.close)
-    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None)
-    stack.push_async_callback(reminding.close)
-
-    recall_only = NoModelFallback(memory.recall) if enabled and not settings.has_endpoint else None
+    offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
+    recall_only = NoModelFallback(memory.recall) if enabled else None
+    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -252,10 +257,10 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, recall_only, clock),
+            ToolLoop(toolbox, turn_limits, recall_only, plain_reminders, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
-            Indexing(graph, meaning.wake),
+            Indexing(graph, embedding.wake if embedding is not None else None),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
         owe=memory.turns.owe,
@@ -265,11 +270,17 @@ def _assemble(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
     status = Status(
-        ConversationReport(memory.sessions, builder, compaction, models),
-        SpendingReport(usage),
+        memory.sessions,
+        builder,
+        compaction,
+        models,
+        usage,
         memory_report,
         meaning,
-        ActivityReport(lanes, clock),
+        embedding,
+        lanes,
+        clock,
+        started=clock(),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.database.private)
     looking = MemoryQueries(
@@ -307,8 +318,9 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
-    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
+    jobs = Jobs(background, schedule, offers, housekeeping, embedding)
+    health = Health(memory.database)
+    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
@@ -336,25 +348,6 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
     ]
 
 
-def _consolidation_steps(
-    settings: Settings,
-    memory: MemoryServices,
-    ask: PromptFn,
-    contract: Contract,
-    checker: FactChecker,
-    counter: TokenCounter,
-    clock: Clock,
-) -> Steps:
-    writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
-    return Steps(
-        Extractor(ask, contract, memory.facts, counter, clock, memory.zone_of),
-        checker,
-        writer,
-        Compression(ask, memory.ledger, settings.memory_max_size),
-        Review(memory.database, memory.facts, checker, writer, memory.zone_of),
-    )
-
-
 def _compaction(
     settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ChatModel, clock: Clock
 ) -> CompactionService:
@@ -365,14 +358,6 @@ def _compaction(
         enabled=settings.compaction_enabled,
     )
     return CompactionService(memory.sessions, memory.entries, ModelSummarizer(model, clock), limits, counter, clock)
-
-
-def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:
-    if settings.lightrag_url is None:
-        return None
-    graph = lightrag_of(settings)
-    stack.push_async_callback(graph.close)
-    return graph
 
 
 def lightrag_of(settings: Settings) -> LightRag:

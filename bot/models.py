@@ -71,7 +71,6 @@ class ModelSetup:
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
-    """The endpoint that the settings name."""
     return endpoint_at(settings.openai_base_url, settings.openai_api_key)
 
 
@@ -188,7 +187,8 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        defaults=Defaults(catalogue.tiers[Tier.BALANCED].temperature, local.max_output_tokens, tools=tools),
+        # a small model wanders at the temperature of a large one
+        defaults=Defaults(catalogue.tiers[Tier.FAST].temperature, local.max_output_tokens, tools=tools),
         sees=False,
     )
     stack.push_async_callback(talking.close)
@@ -210,8 +210,25 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
     """The models that the settings name, closed with `stack`. Without their packages the bot runs as without them."""
     if settings.embedding_model is None or not settings.memory_enabled:
         return NO_MODELS
+    # late: most have none
+    from pipeline.embedding.endpoint_embedder import EndpointEmbedder
+    from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
+
     try:
-        return _models(settings, settings.embedding_model, stack)
+        if settings.embeds_locally:
+            check_packages()
+            local = LocalModels()
+            stack.push_async_callback(local.close)
+            return MeaningModels(LocalEmbedder(local))
+        if importlib.util.find_spec("numpy") is None:
+            raise EmbedderError(NO_NUMPY)
+        own = settings.embedding_base_url or settings.embedding_api_key
+        endpoint = (
+            endpoint_at(settings.embedding_base_url, settings.embedding_api_key) if own else endpoint_of(settings)
+        )
+        embedder = EndpointEmbedder(settings.embedding_model, endpoint)
+        stack.push_async_callback(embedder.close)
+        return MeaningModels(embedder)
     except EmbedderError as error:
         log.warning("embedder_absent", reason=str(error))
         return MeaningModels(trouble=str(error))
@@ -229,30 +246,6 @@ async def awake(models: MeaningModels) -> MeaningModels:
     except EmbedderError as error:
         return MeaningModels(trouble=str(error))
     return models
-
-
-def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> MeaningModels:
-    # late: most have none
-    from pipeline.embedding.endpoint_embedder import EndpointEmbedder
-    from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
-
-    if settings.embeds_locally:
-        check_packages()
-        local = LocalModels()
-        stack.push_async_callback(local.close)
-        return MeaningModels(LocalEmbedder(local))
-    if importlib.util.find_spec("numpy") is None:
-        raise EmbedderError(NO_NUMPY)
-    embedder = EndpointEmbedder(name, embedding_endpoint(settings))
-    stack.push_async_callback(embedder.close)
-    return MeaningModels(embedder)
-
-
-def embedding_endpoint(settings: Settings) -> Endpoint:
-    """Where the embedding model is: at its own address, or else where the model is that talks."""
-    if settings.embedding_base_url or settings.embedding_api_key:
-        return endpoint_at(settings.embedding_base_url, settings.embedding_api_key)
-    return endpoint_at(settings.openai_base_url, settings.openai_api_key)
 
 
 def media_reader(

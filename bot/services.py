@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.models import NO_MODELS, MeaningModels
@@ -45,141 +44,78 @@ from memory.transfer.importing import Importer
 from memory.undo import Undo
 
 if TYPE_CHECKING:
-    from memory.clock import Clock, TimezoneLookup
-    from memory.search.vector_search import VectorSearch
+    from memory.clock import Clock
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
 
-@dataclass(frozen=True, slots=True)
 class MemoryServices:
-    """What can be done with the memory of one installation."""
+    """What can be done with the memory of one installation, over an open database. models: what compares meanings."""
 
-    database: Database
-    sessions: SessionService
-    turns: TurnLog
-    ledger: Ledger
-    entries: EntryStore
-    search: Search
-    lookup: MemoryLookup
-    recall: Recall
-    reading: MemoryReader
-    vectors: Vectors
-    embedding: Embedding | None
-    reinforcement: Reinforcement
-    activation: Activation
-    activation_log: ActivationLog
-    learning: Learning
-    procedures: Procedures
-    facts: FactStore
-    weekly: WeeklyConsolidation
-    stats: MemoryStats
-    files: MarkdownFiles
-    long_term: LongTermMemory
-    history: HistoryFiles
-    undo: Undo
-    forgetting: Forgetting
-    traces: PendingErasures
-    portable: Portable
-    importer: Importer
-    notices: PendingNotices
-    jobs: JobLog
-    endpoints: EndpointStore
-    pruning: Pruning
-    daily_notes: DailyNotes
-    media: MediaStore
-    reminders: Reminders
-    telling: ReminderDelivery
-    near_dates: NearDates
-    preferences: PreferenceStore
-    zone_of: TimezoneLookup
-    moving: ChatMigration
-    notices_of: NoticeSettings
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        counter: TokenCounter,
+        clock: Clock,
+        models: MeaningModels = NO_MODELS,
+    ) -> None:
+        folder, decay = settings.mneme_data_dir / "memory", decay_of(settings)
+        self.database = database
+        self.preferences = PreferenceStore(database)
+        self.zone_of = Zones(self.preferences, settings.zone)
+        self.notices_of = NoticeSettings(self.preferences, Notices.ON if settings.memory_notices else Notices.OFF)
+        self.sessions = SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED)
+        self.turns = TurnLog(database, clock)
+        self.media = MediaStore(database, clock)
+        self.notices = PendingNotices(database, clock, self.notices_of.tells)
+        self.jobs = JobLog(database)
+        self.endpoints = EndpointStore(database, clock)
+        self.pruning = Pruning(database, clock)
+        self.files = MarkdownFiles(
+            folder, self.zone_of, recent_days=settings.memory_recent_days, max_memory_size=settings.memory_max_size
+        )
+        self.history = HistoryFiles(self.files)
+        self.daily_notes = DailyNotes(database, self.files, self.zone_of)
+        self.moving = ChatMigration(database, self.files, self.preferences, clock)
 
+        self.ledger = Ledger(database, self.files, clock, self.zone_of)
+        self.entries = EntryStore(database, self.ledger)
+        self.long_term = LongTermMemory(self.files, self.ledger)
+        self.procedures = Procedures(self.ledger)
+        self.undo = Undo(database, ChangeLog(clock), self.files)
+        self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
+        self.traces = PendingErasures(database)
+        self.forgetting = Forgetting(database, self.files, self.traces)
+        self.portable = Portable(database, folder)
+        self.importer = Importer(database, folder)
 
-def memory_services(
-    settings: Settings,
-    database: Database,
-    counter: TokenCounter,
-    clock: Clock,
-    models: MeaningModels = NO_MODELS,
-) -> MemoryServices:
-    """The services over an open database, as the settings have them. models: what compares meanings."""
-    preferences = PreferenceStore(database)
-    zone_of = Zones(preferences, settings.zone)
-    notices_of = NoticeSettings(preferences, Notices.ON if settings.memory_notices else Notices.OFF)
+        self.search = Search(database)
+        self.vectors = Vectors(database)
+        self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
+        vector_search = None
+        if models.embedder is not None:
+            from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
 
-    def introduces(session_id: str) -> bool:
-        return notices_of.tells(session_id) and not zone_of.has_chosen(session_id)
+            vector_search = VectorSearch(self.search, self.vectors, models.embedder)
+            self.forgetting.also(vector_search.forget)
+        self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
+        self.reading = MemoryReader(self.recall, self.search, database, counter)
+        self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
+        self.reinforcement = Reinforcement(database)
+        self.activation = Activation(database, decay, clock, self.zone_of)
+        self.activation_log = ActivationLog(database)
+        self.learning = Learning(database, self.search, self.ledger)
+        self.facts = FactStore(database, self.ledger, self.search)
+        self.stats = MemoryStats(database, counter)
 
-    search = Search(database)
-    decay = decay_of(settings)
-    files = MarkdownFiles(
-        settings.mneme_data_dir / "memory",
-        zone_of,
-        recent_days=settings.memory_recent_days,
-        max_memory_size=settings.memory_max_size,
-    )
-    ledger = Ledger(database, files, clock, zone_of)
-    reminders = Reminders(database, clock, zone_of, introduces)
-    vectors = Vectors(database)
-    traces = PendingErasures(database)
-    forgetting = Forgetting(database, files, traces)
-    vector_search = _vector_search(search, vectors, models)
-    recall = Recall(search, database, counter, zone_of, Ranker(database, vector_search))
-    if vector_search is not None:
-        forgetting.also(vector_search.forget)
-    entries, long_term = EntryStore(database, ledger), LongTermMemory(files, ledger)
-    return MemoryServices(
-        database=database,
-        sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
-        turns=TurnLog(database, clock),
-        ledger=ledger,
-        entries=entries,
-        search=search,
-        lookup=MemoryLookup(search, entries, long_term),
-        recall=recall,
-        reading=MemoryReader(recall, search, database, counter),
-        vectors=vectors,
-        embedding=Embedding(vectors, models.embedder) if models.embedder is not None else None,
-        reinforcement=Reinforcement(database),
-        activation=Activation(database, decay, clock, zone_of),
-        activation_log=ActivationLog(database),
-        learning=Learning(database, search, ledger),
-        procedures=Procedures(ledger),
-        facts=FactStore(database, ledger, search),
-        weekly=WeeklyConsolidation(database, ledger, decay, clock),
-        stats=MemoryStats(database, counter),
-        files=files,
-        long_term=long_term,
-        history=HistoryFiles(files),
-        undo=Undo(database, ChangeLog(clock), files),
-        forgetting=forgetting,
-        traces=traces,
-        portable=Portable(database, settings.mneme_data_dir / "memory"),
-        importer=Importer(database, settings.mneme_data_dir / "memory"),
-        notices=PendingNotices(database, clock, notices_of.tells),
-        jobs=JobLog(database),
-        endpoints=EndpointStore(database, clock),
-        pruning=Pruning(database, clock),
-        daily_notes=DailyNotes(database, files, zone_of),
-        media=MediaStore(database, clock),
-        reminders=reminders,
-        telling=ReminderDelivery(database, preferences.language, clock),
-        near_dates=NearDates(database, reminders, preferences.language, clock),
-        preferences=preferences,
-        zone_of=zone_of,
-        moving=ChatMigration(database, files, preferences, clock),
-        notices_of=notices_of,
-    )
+        self.reminders = Reminders(database, clock, self.zone_of, self._introduces)
+        self.telling = ReminderDelivery(database, self.preferences.language, clock)
+        self.near_dates = NearDates(database, self.reminders, self.preferences.language, clock)
 
-
-def _vector_search(search: Search, vectors: Vectors, models: MeaningModels) -> VectorSearch | None:
-    if models.embedder is None:
-        return None
-    from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
-
-    return VectorSearch(search, vectors, models.embedder)
+    def _introduces(self, session_id: str) -> bool:
+        """Whether a session's first reminder says how its zone is changed."""
+        return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
 
 
 def decay_of(settings: Settings) -> Decay:

@@ -58,7 +58,6 @@ class SessionQueues:
         self._lanes: dict[str, SessionQueue] = {}
 
     def of(self, session_id: str) -> SessionQueue:
-        """The lane of a session."""
         return self._lanes.setdefault(session_id, SessionQueue())
 
     def of_chat(self, chat: str) -> list[SessionQueue]:
@@ -66,11 +65,9 @@ class SessionQueues:
         return [lane for session, lane in self._lanes.items() if session == chat or session.startswith(f"{chat}:")]
 
     def all(self) -> list[SessionQueue]:
-        """Every lane."""
         return list(self._lanes.values())
 
     def waiting(self, session_id: str) -> int:
-        """How many arrivals of a session wait."""
         return len(self.of(session_id).waiting)
 
     def is_idle(self, session_id: str) -> bool:
@@ -79,7 +76,6 @@ class SessionQueues:
         return lane is None or (lane.worker is None and not lane.waiting)
 
     def running(self, session_id: str) -> bool:
-        """Whether a turn or a command of a session runs."""
         return self.of(session_id).step is not None
 
     def load(self) -> tuple[int, int]:
@@ -126,38 +122,29 @@ class SessionQueues:
         return True, len(lane.waiting)
 
 
+@dataclass(eq=False)
 class SessionRunner:
     """Brings arrivals to the pipeline and to the commands, in a lane for each session."""
 
-    def __init__(
-        self,
-        lanes: SessionQueues,
-        commands: CommandRunner,
-        pipeline: Pipeline,
-        sessions: SessionService,
-        languages: Languages,
-        turns: TurnLog,
-        clock: Clock,
-    ) -> None:
-        self._turns = turns
-        self.lanes = lanes
-        self._commands = commands
-        self._pipeline = pipeline
-        self._sessions = sessions
-        self.languages = languages
-        self._clock = clock
-        self._immediate: dict[asyncio.Task[None], Arrival] = {}
-        self._gone: set[str] = set()  # chats that were let go: what was on its way to them is not to begin there
+    lanes: SessionQueues
+    command_runner: CommandRunner
+    pipeline: Pipeline
+    sessions: SessionService
+    languages: Languages
+    turns: TurnLog
+    clock: Clock
+    _immediate: dict[asyncio.Task[None], Arrival] = field(default_factory=dict, init=False)
+    # chats that were let go: what was on its way to them is not to begin there
+    _gone: set[str] = field(default_factory=set, init=False)
 
     @property
     def commands(self) -> Mapping[str, Command]:
-        """The commands by name."""
-        return self._commands.table
+        return self.command_runner.table
 
     @property
     def places(self) -> TurnLimiter:
         """Where turns wait until they are prepared."""
-        return self._pipeline.places
+        return self.pipeline.places
 
     async def submit(self, *arrivals: Arrival) -> None:
         """Take arrivals of one session; messages that are given together go into one turn.
@@ -174,10 +161,12 @@ class SessionRunner:
             await self.languages.of(queued[-1])
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store; and last,
             # since a command that runs meanwhile may change it
-            session = await self._sessions.get_or_create(address)
-            if session.state is not SessionState.ACTIVE and any(self._resumes(arrival) for arrival in queued):
-                await self._sessions.set_state(session.id, SessionState.ACTIVE)
-                session = await self._sessions.get_or_create(address)
+            session = await self.sessions.get_or_create(address)
+            # a session goes on with a message that is not itself held
+            goes_on = any(not a.held and self.command_runner.called_by(a) is None for a in queued)
+            if session.state is not SessionState.ACTIVE and goes_on:
+                await self.sessions.set_state(session.id, SessionState.ACTIVE)
+                session = await self.sessions.get_or_create(address)
         except MnemeError as error:
             for arrival in queued:
                 await arrival.channel.say(arrival, str(error))
@@ -194,12 +183,12 @@ class SessionRunner:
 
     async def write_owed(self) -> None:
         """Write what was answered while it could not be written. Raises StoreError where it still can't be."""
-        await self._turns.write_owed()
+        await self.turns.write_owed()
 
     async def expect(self, arrivals: Sequence[Arrival]) -> None:
         """Get ready for arrivals of many sessions at once, of each the newest one."""
         if len(arrivals) > 1:
-            await self._sessions.open_all([arrival.address for arrival in arrivals])
+            await self.sessions.open_all([arrival.address for arrival in arrivals])
             await self.languages.expect(arrivals)
 
     def in_hand(self) -> set[int]:
@@ -208,18 +197,14 @@ class SessionRunner:
         held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
         return {a.inbox_id for a in (*held, *self._immediate.values()) if a.inbox_id is not None}
 
-    def _resumes(self, arrival: Arrival) -> bool:
-        """Whether a session goes on with an arrival: a message that is not itself held."""
-        return not arrival.held and self._commands.called_by(arrival) is None
-
     def begins_at_once(self, arrival: Arrival) -> bool:
         """Whether work on an arrival begins as soon as it is handed over."""
-        command = self._commands.called_by(arrival)
+        command = self.command_runner.called_by(arrival)
         return (command is not None and command.immediate) or self.lanes.is_idle(arrival.address.session_id)
 
     def _run_at_once(self, arrival: Arrival) -> bool:
         """Run a command that does not wait for its turn; whether it was one."""
-        command = self._commands.called_by(arrival)
+        command = self.command_runner.called_by(arrival)
         if command is None or not command.immediate:
             return False
         task = asyncio.create_task(self._run_before_turns(arrival, command))
@@ -284,7 +269,7 @@ class SessionRunner:
         for arrival in merged:
             arrival.channel.begins(arrival)
         first = merged[0]
-        command = self._commands.called_by(first)
+        command = self.command_runner.called_by(first)
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
         else:
@@ -309,7 +294,7 @@ class SessionRunner:
     async def _as_it_stands(self, session: Session) -> Session:
         """A session after a command, which may have changed it."""
         try:
-            return await self._sessions.get_or_create(session.address)
+            return await self.sessions.get_or_create(session.address)
         except MnemeError:  # then rather too little is kept of what follows than too much
             return replace(session, private=True)
 
@@ -319,12 +304,12 @@ class SessionRunner:
         What was being worked on when the program was killed is kept apart from what was not: it may be why.
         """
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
-        if self._commands.called_by(lane.waiting[at]) is None:
+        if self.command_runner.called_by(lane.waiting[at]) is None:
             at = 0
         arrivals = [lane.waiting[at]]
         del lane.waiting[at]
-        if self._commands.called_by(arrivals[0]) is None:
-            while lane.waiting and self._commands.called_by(lane.waiting[0]) is None:
+        if self.command_runner.called_by(arrivals[0]) is None:
+            while lane.waiting and self.command_runner.called_by(lane.waiting[0]) is None:
                 if lane.waiting[0].attempts != arrivals[0].attempts:
                     break
                 arrivals.append(lane.waiting.popleft())
@@ -337,14 +322,14 @@ class SessionRunner:
             session=session,
             arrivals=arrivals,
             channel=last.channel.reply_channel(arrivals),
-            started_at=self._clock(),
+            started_at=self.clock(),
             replaces_turn=replaces,
         )
 
     async def _run_turn(self, turn: Turn, last: Arrival) -> None:
         # nothing suspends between the start of this task and the pipeline, which knows what a /stop means
         async with last.channel.busy(last):
-            await self._pipeline.run(turn)
+            await self.pipeline.run(turn)
 
     async def _run_before_turns(self, arrival: Arrival, command: Command) -> None:
         with self.places.prioritized():
@@ -353,7 +338,7 @@ class SessionRunner:
     async def _run_command(self, arrival: Arrival, command: Command, lane: SessionQueue | None = None) -> None:
         try:
             await arrival.channel.count_attempt([arrival])
-            result = await self._commands.run(arrival, command)
+            result = await self.command_runner.run(arrival, command)
         except asyncio.CancelledError:
             if lane is not None and lane.stopping:
                 name = parse_command(arrival.text)[0]

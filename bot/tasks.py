@@ -25,6 +25,7 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._scheduler: SteadyScheduler | None = None
 
     def start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         """Begin `work`; `name` is what the log calls it."""
@@ -33,29 +34,14 @@ class BackgroundTasks:
         task.add_done_callback(self._ended)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("background_task_failed", task=task.get_name(), exc_info=error)
-
-    async def close(self) -> None:
-        """Cancel what is not done, and wait until it has ended."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class PeriodicJobs:
-    """Work that is done again and again, and ended together. What it raises is logged; the next time tries again."""
-
-    def __init__(self) -> None:
-        self._scheduler: SteadyScheduler | None = None
-        self._running = BackgroundTasks()
-
     def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
-        """Do `work` with so many seconds between; at_once: for the first time now. It never runs twice at a time."""
+        """Do `work` again and again with so many seconds between, never twice at a time.
+
+        at_once: for the first time now. What it raises is logged; the next time tries again.
+        """
         from bot.jobs.scheduler import Again, SteadyScheduler  # late: a message from the shell needs no scheduler
+
+        running: asyncio.Task[None] | None = None
 
         async def tried() -> None:
             try:
@@ -63,13 +49,11 @@ class PeriodicJobs:
             except Exception:  # such as a full disk
                 log.exception("background_task_failed", task=name)
 
-        running: asyncio.Task[None] | None = None
-
         async def begin() -> None:
             # a task of ours: APScheduler would warn of a run that outlasts the pause, and not wait for it at the end
             nonlocal running
             if running is None or running.done():
-                running = self._running.start(tried(), name)
+                running = self.start(tried(), name)
 
         scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
         first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
@@ -77,11 +61,19 @@ class PeriodicJobs:
         if not scheduler.running:
             scheduler.start()
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background_task_failed", task=task.get_name(), exc_info=error)
+
     async def close(self) -> None:
-        """End at once, and wait until what ran has ended."""
+        """Cancel what is not done, and wait until it has ended."""
         if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
-        await self._running.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> None:
@@ -113,5 +105,4 @@ class Backoff:
         await asyncio.sleep(self.next(at_least))
 
     def reset(self) -> None:
-        """Begin again with a short pause."""
         self._next = self._first

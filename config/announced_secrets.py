@@ -31,8 +31,8 @@ _FEW = re.compile(r"\d{1,2}\W?")
 
 
 _OPEN, _SHUT = "\\\\{0,2}[\"'`“„«‘「『]", "\\\\{0,2}[\"'`”“»’」』]"
+# A mask, or what stands where a secret will: a placeholder, a variable, nothing.
 _NO_SECRET = rf"(?!(?:{_OPEN})?(?:\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
-"""A mask, or what stands where a secret will: a placeholder, a variable, nothing."""
 
 
 def _sign(group: str) -> str:

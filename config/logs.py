@@ -13,6 +13,7 @@ from config.secrets import without_secrets, without_shapes
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
+# Libraries whose records below WARNING name URLs with tokens in them, or every step they take.
 _CHATTY = (
     "httpx",
     "httpcore",
@@ -23,8 +24,9 @@ _CHATTY = (
     "apscheduler",
     "aiosqlite",
     "asyncio",
+    "mcp",
+    "uvicorn",
 )
-"""Libraries whose records below WARNING name URLs with tokens in them, or every step they take."""
 
 
 def redact(text: str) -> str:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 WANTED = 8192
 """Handles that are enough for everything; many systems give 1,024 until a program asks for more."""
+# The clients' parts: Telegram, up to three models, and as much again for files, the database and what is closing.
 _SHARES = 8
-"""The clients' parts: Telegram, up to three models, and as much again for files, the database and what is closing."""
 _LEAST = 4
 
 

@@ -31,6 +31,7 @@ class _Found(NamedTuple):
     what: str
 
 
+# What is not in its plain form (Unicode's NFKC), or not to be seen.
 _ODD = re.compile(
     "(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
     # a line break inside of a key: what follows it looks like the key too
@@ -40,11 +41,11 @@ _ODD = re.compile(
     "|[\u00a0\u00b2\u00b3\u00b9\u2000-\u209f\u2100-\u218f\u2460-\u24ff\u3000\ufb00-\ufb06\ufe30-\ufe6f\uff00-\uffef"
     "\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]+"
 )
-"""What is not in its plain form (Unicode's NFKC), or not to be seen."""
 
 _DASH = "[-\u2010-\u2015]"
 _DASHES = f"{_DASH}{{2,}}"
 _KEY_BLOCK = rf"[A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES}"
+# What each is, what stands in it in small letters (which is found far faster than the pattern), and the pattern.
 _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         N_("a private key"),
@@ -98,9 +99,9 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (N_("a password"), ("://",), re.compile(r"(?<=://)[^\s/@:\"'\\]{0,100}:[^\s/@\"'\\]{3,100}(?=@)")),
 )
-"""What each is, what stands in it in small letters (which is found far faster than the pattern), and the pattern."""
 _ANY = N_("a secret")
 _BASIC = re.compile(r"(?<=\bbasic )[A-Za-z0-9+/]{8,200}={0,2}", re.IGNORECASE)
+# What follows the name of a secret in a line of a log: in a header, a setting, a parameter of a URL.
 _IN_LINES = re.compile(
     r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"
     r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # user and password in a URL, however short
@@ -109,7 +110,6 @@ _IN_LINES = re.compile(
     r"[\\\"']*\s*[:=]\s*[\\\"']*(?:bearer |basic )?(?!bearer |basic )(?P<secret>[^\s\\\"',;&(){}\[\]]{4,})",
     re.IGNORECASE,
 )
-"""What follows the name of a secret in a line of a log: in a header, a setting, a parameter of a URL."""
 
 _SEED = re.compile(
     rf"(?:{SEED_NAMES})"
@@ -120,12 +120,13 @@ _SEED = re.compile(
 )
 _SEED_LENGTHS = (12, 15, 18, 21, 24)
 _DIGITS = re.compile(r"(?<![\d+])(?<!\d\.)\d(?:(?:[\s._/–—-]|\\n){0,3}\d){12,60}(?!\d|\.\d)")
+# Numbers as the large issuers give them: that keeps most long numbers that pass the check by chance out.
 _CARD = re.compile(r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12,14}|6\d{15,18}")
-"""Numbers as the large issuers give them: that keeps most long numbers that pass the check by chance out."""
 _CARD_GROUPS = re.compile(
     r"(?<!\d)(?:\d{4}\D{1,3}\d{4}\D{1,3}\d{4}\D{1,3}\d{1,7}|\d{4}\D{1,3}\d{6}\D{1,3}\d{4,5}|\d{13,19})(?!\d)"
 )
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[\s.-]{0,2}[A-Z0-9]){11,30}", re.IGNORECASE)
+# How long an account number is in each country (the IBAN registry).
 _IBAN_LENGTHS = {
     pair[:2]: int(pair[2:])
     for pair in (
@@ -135,7 +136,6 @@ _IBAN_LENGTHS = {
         "SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
     ).split()
 }
-"""How long an account number is in each country (the IBAN registry)."""
 
 
 def secret_in(text: str) -> str | None:

@@ -22,12 +22,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from config.errors import ConfigurationError
 
 ENV_FILE = Path(".env")
+DATABASE_NAME = "mneme.db"
 ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
-_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
-"""What Telegram takes for one, and too long to be guessed."""
+# What others show us in a header: what Telegram takes for one, and too long to be guessed.
+_HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
@@ -96,6 +97,11 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
+    mcp_token: SecretStr | None = None
+    mcp_owner: str | None = None
+    web_port: int = Field(default=8765, ge=1, le=65_535)
+    web_url: HttpUrl | None = None
+
     memory_enabled: bool = True
     memory_scope: MemoryScope = MemoryScope.CHAT
     memory_recent_days: int = Field(default=7, ge=0, le=365)
@@ -154,10 +160,10 @@ class Settings(BaseSettings):
             raise ValueError(f"{value.path} is taken: choose another path, such as /telegram")
         return value
 
-    @field_validator("telegram_webhook_secret")
+    @field_validator("telegram_webhook_secret", "mcp_token")
     @classmethod
     def _takes_for_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not _WEBHOOK_SECRET.fullmatch(value.get_secret_value()):
+        if value is not None and not _HEADER_SECRET.fullmatch(value.get_secret_value()):
             raise ValueError("16 to 256 letters, digits, - and _ are needed, such as `openssl rand -hex 32` makes")
         return value
 
@@ -239,6 +245,12 @@ class Settings(BaseSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _there_is_memory_to_serve(self) -> Settings:
+        if self.mcp_token is not None and not self.memory_enabled:
+            raise ValueError("MCP_TOKEN has other programs ask the memory, which MEMORY_ENABLED=false turns off")
+        return self
+
     @property
     def embeds_locally(self) -> bool:
         """Whether the embedding model is the one on this machine."""
@@ -259,6 +271,11 @@ class Settings(BaseSettings):
     def zone(self) -> ZoneInfo:
         """The time zone that days and clock times are told in."""
         return ZoneInfo(self.timezone)
+
+    @property
+    def database_file(self) -> Path:
+        """Where what is remembered is kept."""
+        return self.mneme_data_dir / DATABASE_NAME
 
     @property
     def models_dir(self) -> Path:
@@ -327,6 +344,7 @@ def _sentence(error: ValidationError) -> str:
     return f"{str(first['loc'][0]).upper()} is not usable: {text.replace('Input should', 'it should')}."
 
 
+# What is allowed, by the kind of error, where the validator's own words are for programmers.
 _ALLOWED = {
     "bool_parsing": "true or false is needed",
     "int_parsing": "a whole number is needed",
@@ -336,4 +354,3 @@ _ALLOWED = {
     "url_scheme": "an address that begins with http:// or https:// is needed",
     "string_pattern_mismatch": "an address such as http://localhost:3128 is needed",
 }
-"""What is allowed, by the kind of error, where the validator's own words are for programmers."""

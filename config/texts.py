@@ -47,9 +47,12 @@ def spoken() -> str:
 
 
 @contextlib.contextmanager
-def use_language(language: str) -> Iterator[None]:
-    """Speak a language for as long as the context is open, also in the tasks that begin in it."""
-    token = _spoken.set(language)
+def use_language(tag: str | None) -> Iterator[None]:
+    """Speak the language that a tag means for as long as the context is open, also in the tasks that begin in it.
+
+    Where it means none of the interface's, it is the one that the texts are written in.
+    """
+    token = _spoken.set(known_language(tag) or SOURCE)
     try:
         yield
     finally:
@@ -98,6 +101,12 @@ def _in_english(values: Mapping[str, object]) -> dict[str, object]:
 def N_(text: str) -> str:  # noqa: N802  # gettext's name for it
     """Marks a text to be translated where it is shown."""
     return text
+
+
+def in_line(text: str, longest: int = 100) -> str:
+    """`text` in one line, cut where it is longer than so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[:longest]}…"
 
 
 def number(value: int) -> str:

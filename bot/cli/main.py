@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
+from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
 from config.process import ask_for_handles
 from memory.errors import MnemeError
@@ -31,6 +32,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+mcp_cli = typer.Typer()
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
 TALK, MEMORY, UPKEEP = "Talk", "Memory", "Upkeep"
 EXAMPLES = """\
@@ -141,16 +143,30 @@ async def _run(settings: Settings) -> None:
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
-        async with open_app(settings) as app, reporting(manager, app.health, app.runner.lanes), _observed(app):
+        async with (
+            open_app(settings) as app,
+            reporting(manager, app.health, app.runner.lanes),
+            _observed(app),
+            _memory_served(app),
+        ):
             await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 
 def _observed(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
-    from bot.web.server import observed
+    from bot.web.metrics import observed
 
     return observed(app, app.metrics, app.settings.metrics_port)
+
+
+def _memory_served(app: App) -> AbstractAsyncContextManager[None]:
+    if app.settings.mcp_token is None:
+        return contextlib.nullcontext()
+    check_packages()
+    from bot.mcp_server.http import mcp_served
+
+    return mcp_served(app, app.settings.mcp_token.get_secret_value())
 
 
 async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
@@ -170,6 +186,17 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
     except asyncio.CancelledError:
         if not task.cancelled():
             raise
+
+
+@mcp_cli.callback(invoke_without_command=True)
+def mcp(context: typer.Context, owner: Owner = None) -> None:
+    """Serve memory to the program that starts this one, over its standard input and output (docs/mcp.md)."""
+    if context.invoked_subcommand is not None:
+        return
+    check_packages()
+    from bot.mcp_server.stdio import serve_stdio
+
+    asyncio.run(serve_stdio(owner))
 
 
 @cli.command(rich_help_panel=TALK)
@@ -209,6 +236,7 @@ cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
+cli.add_typer(mcp_cli, name="mcp", rich_help_panel=MEMORY)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import DATABASE_NAME, settings_with_logging
+from bot.cli.start import settings_with_logging
+from config.texts import in_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
 
@@ -52,29 +53,29 @@ class OpenMemory:
 
 
 @contextlib.asynccontextmanager
-async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
+async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
     from bot.models import NO_MODELS, awake, meaning_models
-    from bot.services import memory_services
+    from bot.services import MemoryServices
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
     settings = settings_with_logging(quiet=True)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+        database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
         models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:
             typer.echo(f"Only by words: {models.trouble}", err=True)
-        memory = memory_services(settings, database, TokenCounter(), system_clock, models)
+        memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)
         await memory.preferences.load()
         yield OpenMemory(settings, memory)
 
 
 def _with_shelf(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
     async def run() -> None:
-        async with _shelf(by_meaning=by_meaning) as shelf:
+        async with open_memory(by_meaning=by_meaning) as shelf:
             await work(shelf)
 
     asyncio.run(run())
@@ -114,8 +115,8 @@ def list_entries(
 
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in entries]
-        _print_all([_entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {in_line(entry.content)}" for entry in entries]
+        _print_all([entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -187,8 +188,8 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
 
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.unconfirmed(owner)
-        lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in entries]
-        _print_all([_entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
+        lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
+        _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -324,13 +325,9 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
     from bot.commands.memory_browser import format_entry
 
     if as_json:
-        _print_json(_entry_json(entry))
+        _print_json(entry_json(entry))
     else:
         typer.echo(format_entry(entry))
-
-
-def _beginning(entry: Entry) -> str:
-    return " ".join(entry.content.split())[:80]
 
 
 def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:
@@ -347,7 +344,8 @@ def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _entry_json(entry: Entry) -> dict[str, object]:
+def entry_json(entry: Entry) -> dict[str, object]:
+    """An entry as programs are given it."""
     return {
         "name": entry.name,
         "aliases": entry.aliases,

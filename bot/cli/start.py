@@ -5,35 +5,10 @@ What takes time to import is imported when a command runs: `--help` needs none o
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from config.settings import Settings
-
-DATABASE_NAME = "mneme.db"
-_SERVER = re.compile(r"/etc/mneme/([a-z][a-z0-9-]*)\.env")
-"""The file with the settings of a bot that deploy/install.sh has installed, by the bot's name."""
-
-
-def how_to_start() -> str:
-    """The command that starts the bot here: at a checkout, or on a server."""
-    from config.settings import settings_file
-
-    server = _SERVER.fullmatch(str(settings_file()))
-    if server is None:
-        return "mneme run"
-    return f"sudo systemctl restart {'mneme' if server[1] == 'mneme' else f'mneme@{server[1]}'}"
-
-
-def how_to_chat() -> str:
-    """The command that talks at the terminal here."""
-    from config.settings import settings_file
-
-    server = _SERVER.fullmatch(str(settings_file()))
-    if server is None:
-        return "mneme chat"
-    return f"sudo mneme {'' if server[1] == 'mneme' else f'@{server[1]} '}chat"
 
 
 def settings_with_logging(*, quiet: bool = False) -> Settings:

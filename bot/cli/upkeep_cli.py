@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import DATABASE_NAME, settings_with_logging
+from bot.cli.start import settings_with_logging
 from memory.clock import system_clock
 from memory.errors import StoreError
 
@@ -40,8 +40,8 @@ def backup(
     """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
     from memory.transfer.backup import Backup
 
-    folder = settings_with_logging(quiet=True).mneme_data_dir
-    making = Backup(folder / DATABASE_NAME, folder / "memory", system_clock)
+    settings = settings_with_logging(quiet=True)
+    making = Backup(settings.database_file, settings.mneme_data_dir / "memory", system_clock)
     if rotate is None:
         making.require_place(target)
         if target.exists() and not yes:
@@ -60,6 +60,7 @@ def restore(
     yes: Annotated[bool, typer.Option("--yes", help="Replace what is there, without asking.")] = False,
 ) -> None:
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
+    from config.settings import DATABASE_NAME
     from memory.transfer.restore import Restore
 
     folder = (into.expanduser().absolute() if into is not None else None) or settings_with_logging(
@@ -87,7 +88,7 @@ async def _access() -> AsyncIterator[AccessList]:
     from memory.access import AccessList
     from memory.store.database import Database
 
-    database = await Database.open(settings_with_logging(quiet=True).mneme_data_dir / DATABASE_NAME)
+    database = await Database.open(settings_with_logging(quiet=True).database_file)
     try:
         yield AccessList(database, CHANNEL, system_clock)
     finally:
@@ -131,21 +132,16 @@ def doctor(
     """Look at everything that can be wrong, and say what to do. Exit status 1 when something does not work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
+    from config.logs import configure_logging
 
-    _log_little()
+    # what is wrong is told as a finding: the log keeps silent unless the person asks for it
+    configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
     findings = asyncio.run(examine(backups))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
         _print(findings)
     raise SystemExit(1 if any(finding.verdict is Verdict.FAILED for finding in findings) else 0)
-
-
-def _log_little() -> None:
-    """What is wrong is told as a finding: the log keeps silent unless the person asks for it."""
-    from config.logs import configure_logging
-
-    configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
 
 
 def _print(findings: Sequence[Finding]) -> None:

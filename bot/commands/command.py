@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
@@ -49,6 +49,7 @@ I am Mneme. Just write to me.
 I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
 It stays on the computer that runs me, and comes up in no other chat.""")
 HELP = "help"
+# How help puts the commands together.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
@@ -56,7 +57,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Settings"), ("settings", "language", "timezone", "notices", "model")),
     (N_("People"), ("letin", "keepout")),
 )
-"""How help puts the commands together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,10 @@ class Access(Enum):
     OWNER = auto()
 
 
+async def _undeclared(call: CommandCall) -> CommandResult:
+    raise NotImplementedError(f"/{call.name} was declared and is not taken from its group")
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
@@ -117,39 +121,28 @@ class Command:
 
     name: str
     description: str
-    run: Callable[[CommandCall], Awaitable[CommandResult]]
     argument: str = ""
     immediate: bool = False
     repeatable: bool = False
     listed: bool = True
     access: Access = Access.EVERYBODY
+    run: Callable[[CommandCall], Awaitable[CommandResult]] = _undeclared
 
-
-def command(
-    name: str,
-    description: str,
-    argument: str = "",
-    *,
-    immediate: bool = False,
-    repeatable: bool = False,
-    listed: bool = True,
-    access: Access = Access.EVERYBODY,
-) -> Callable[[_Method], _Method]:
-    """Declares a method to be the command `name`; see Command. `commands_of` collects them."""
-
-    def declare(method: _Method) -> _Method:
-        setattr(method, _DECLARED, (name, description, argument, immediate, repeatable, listed, access))
+    def __call__(self, method: _Method) -> _Method:
+        """Declares a method to be this command; `commands_of` collects them."""
+        setattr(method, _DECLARED, self)
         return method
 
-    return declare
+
+command = Command
+"""As it is called where it declares a method."""
 
 
 def commands_of(group: object) -> Iterator[Command]:
     """The commands that an object's methods are declared to be, in the order in which they stand."""
     for attribute, method in vars(type(group)).items():
         if (declared := getattr(method, _DECLARED, None)) is not None:
-            name, description, *rest = declared
-            yield Command(name, description, getattr(group, attribute), *rest)
+            yield replace(declared, run=getattr(group, attribute))
 
 
 class WrongArgument(MnemeError):
@@ -195,7 +188,6 @@ class Introduction:
 
     @command("start", N_("Say hello"), immediate=True)
     async def start(self, call: CommandCall) -> Answer:
-        """/start"""
         text, owner = self._greeting
         return Answer(_(text, whose=_(owner)) if owner else _(text), to_try())
 
@@ -222,16 +214,14 @@ def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) ->
     return table
 
 
+@dataclass(frozen=True, slots=True)
 class CommandRunner:
     """Knows the commands by name, and carries them out."""
 
-    def __init__(
-        self, table: Mapping[str, Command], sessions: SessionService, effects: Effects, languages: Languages
-    ) -> None:
-        self.table = table
-        self._sessions = sessions
-        self._effects = effects
-        self._languages = languages
+    table: Mapping[str, Command]
+    sessions: SessionService
+    effects: Effects
+    languages: Languages
 
     def called_by(self, arrival: Arrival) -> Command | None:
         """The command that an arrival calls; /help for one that there is not."""
@@ -243,11 +233,11 @@ class CommandRunner:
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         """What a command answers, or why it does not."""
         name, argument = parse_command(arrival.text)
-        with use_language(await self._languages.of(arrival)):
+        with use_language(await self.languages.of(arrival)):
             try:
-                session = await self._sessions.get_or_create(arrival.address)
+                session = await self.sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
-                    await self._sessions.set_state(session.id, SessionState.ACTIVE)
+                    await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 async with arrival.channel.busy(arrival):
                     refused = await _forbidden(arrival, command)
                     if refused is not None:
@@ -262,10 +252,10 @@ class CommandRunner:
     async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
         """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
-        if await self._effects.had_by(causes):
+        if await self.effects.had_by(causes):
             command_text = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
-        with self._effects.caused_by(causes):
+        with self.effects.caused_by(causes):
             return await command.run(call)
 
 

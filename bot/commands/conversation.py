@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, RunAgain, WrongArgument, command
@@ -25,31 +26,22 @@ COMPACT_DEFAULT = 10
 COMPACT_MOST = 100
 
 
+@dataclass(frozen=True, slots=True)
 class ConversationCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(
-        self,
-        turns: TurnLog,
-        compaction: CompactionService,
-        background: BackgroundConsolidation,
-        status: Status,
-        lanes: SessionQueues,
-        private_talks: PrivateTalks,
-    ) -> None:
-        self._turns = turns
-        self._private_talks = private_talks
-        self._compaction = compaction
-        self._background = background
-        self._status = status
-        self._lanes = lanes
+    turns: TurnLog
+    compaction: CompactionService
+    background: BackgroundConsolidation
+    reports: Status
+    lanes: SessionQueues
+    private_talks: PrivateTalks
 
     @command("new", N_("Begin a new conversation; what I remember stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
-        """/new"""
         private = await self._end_private(call.session) if call.session.private else None
-        ended = await self._background.end_conversation(call.session)
-        summary = await self._status.memory.summary(call.session)
+        ended = await self.background.end_conversation(call.session)
+        summary = await self.reports.memory.summary(call.session)
         if private is not None:
             text = private
         elif ended.messages == 0:
@@ -71,8 +63,8 @@ class ConversationCommands:
 
     async def _end_private(self, session: Session) -> str:
         """End a private talk; what to say of it."""
-        held_back = await self._private_talks.end(session.id)
-        self._lanes.drop_held(session.id, held_back)
+        held_back = await self.private_talks.end(session.id)
+        self.lanes.drop_held(session.id, held_back)
         return _(
             "The private talk is over, and all that was said in it is gone. A new conversation begins, and what is "
             "said in it is kept."
@@ -80,10 +72,9 @@ class ConversationCommands:
 
     @command(PRIVATE, N_("Keep nothing of what is said until /new"), repeatable=True, access=Access.MANAGERS)
     async def private(self, call: CommandCall) -> CommandResult:
-        """/private"""
         if call.session.private:
             return _("This talk is private already: nothing of it is kept, and /new ends it.")
-        await self._private_talks.begin(call.session.id)
+        await self.private_talks.begin(call.session.id)
         text = _(
             "This talk is private from here on. I go by what I know already, but learn and note nothing of what is "
             "said now, and set no reminders. It is held in memory only: with /new or a restart of the bot all of it is "
@@ -93,11 +84,10 @@ class ConversationCommands:
 
     @command("compact", N_("Summarise the conversation but for the last N messages"), "[N]", repeatable=True)
     async def compact(self, call: CommandCall) -> str:
-        """/compact [N]"""
-        done = await self._compaction.compact(call.session, _kept_count(call.argument))
+        done = await self.compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
             return _("Nothing to compact.")
-        await self._background.compacted(done)
+        await self.background.compacted(done)
         if done.archive_name is None:
             return ngettext(
                 "{n} message left my view; a summary stands for it until /new, and {kept} stay.",
@@ -123,13 +113,11 @@ class ConversationCommands:
 
     @command("status", N_("Context, what today has cost, what I remember"), immediate=True)
     async def status(self, call: CommandCall) -> str:
-        """/status"""
-        return await self._status.text(call.session)
+        return await self.reports.text(call.session)
 
     @command(STOP, N_("Stop the answer that is being written"), immediate=True)
     async def stop(self, call: CommandCall) -> str:
-        """/stop"""
-        stopped, waiting = await self._lanes.stop(call.session.id)
+        stopped, waiting = await self.lanes.stop(call.session.id)
         if not stopped:
             return _("Nothing is running.")
         if waiting:
@@ -143,7 +131,7 @@ class ConversationCommands:
     @command("retry", N_("Answer the last message again"))
     async def retry(self, call: CommandCall) -> CommandResult:
         """/retry [#TURN]"""
-        last = await self._turns.last(call.session.id)
+        last = await self.turns.last(call.session.id)
         if last is not None and call.argument and call.argument != f"#{last.id}":
             return _("Something else was said since: /retry alone tries the last message again.")
         if last is None and call.session.private:

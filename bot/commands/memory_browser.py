@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from config.texts import N_, _, ngettext
+from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, Notice, edit_button, in_rows, right_or_wrong, rows_of
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
@@ -16,7 +17,7 @@ from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from memory.buttons import Keyboard
     from memory.ledger.entries import EntryStore
@@ -42,17 +43,17 @@ NOTHING_FOUND = N_("I found nothing about that.")
 ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
-LINE_CHARACTERS = 100
 MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 
 ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
-NAME_CHARACTERS = 30
+NAME_CHARACTERS = 29
 _WHY = {
     Layer.BASELINE: N_("a rule that always holds"),
     Layer.CONTEXT: N_("it fits what you said"),
     Layer.PROCEDURES: N_("a way of doing what you asked for"),
 }
+# Where an entry comes from, as a person would say it.
 _ORIGINS: Mapping[str, str] = {
     Author.USER: N_("you wrote it"),
     Author.MODEL: N_("the model noted it"),
@@ -60,59 +61,50 @@ _ORIGINS: Mapping[str, str] = {
     Author.CONSOLIDATION: N_("learned from a conversation"),
     Author.COMPACTION: N_("the summary of a conversation"),
     Author.IMPORT: N_("brought from elsewhere"),
+    Author.MCP: N_("from another program"),
 }
-"""Where an entry comes from, as a person would say it."""
 SEARCH = "search"
 FILE = "MEMORY.md"
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryQueries:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(
-        self,
-        entries: EntryStore,
-        activation_log: ActivationLog,
-        recall: Recall,
-        reading: MemoryReader,
-        reinforcement: Reinforcement,
-        search: Search,
-        lookup: MemoryLookup,
-    ) -> None:
-        self._entries = entries
-        self._activation_log = activation_log
-        self._recall = recall
-        self._reading = reading
-        self._reinforcement = reinforcement
-        self._search = search
-        self._lookup = lookup
+    entries: EntryStore
+    activation_log: ActivationLog
+    recaller: Recall
+    reading: MemoryReader
+    reinforcement: Reinforcement
+    search: Search
+    lookup: MemoryLookup
 
     @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
-        """/memory [KIND|NAME|search WORDS|unsure|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
         owner = call.session.owner
-        named = await quoted_name(self._entries, owner, call.argument)
+        named = await quoted_name(self.entries, owner, call.argument)
         if named is not None:
             return await self._entry(owner, named)
         hint = await also_called(
-            self._entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
+            self.entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
         )
         if call.argument.lower() == WHY:
-            of_file = len(await self._lookup.lines(owner))
-            return format_reasons(await self._activation_log.last(call.session.id), of_file) + hint
+            of_file = len(await self.lookup.lines(owner))
+            return format_reasons(await self.activation_log.last(call.session.id), of_file) + hint
         if call.argument.lower() == UNSURE:
-            unsure = await self._entries.unconfirmed(owner, PAGE + 1)
-            return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
+            unsure = await self.entries.unconfirmed(owner, PAGE + 1)
+            choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE])
+            return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
-            lines = await self._lookup.lines(owner)
+            lines = await self.lookup.lines(owner)
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._found(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
-        counts = await self._entries.counts(owner)
+        counts = await self.entries.counts(owner)
         kinds = (*Kind, *counts)
         kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(what.lower())
         # without such a page, what is called so can only be the entry
@@ -121,39 +113,37 @@ class MemoryQueries:
         return await self._entry(owner, call.argument)
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
-        entry = await self._entries.get(owner, name)
+        entry = await self.entries.get(owner, name)
         return Answer(format_entry(entry), entry_keyboard(entry))
 
     async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
-        kinds = tuple(await self._entries.counts(owner))
+        kinds = tuple(await self.entries.counts(owner))
         words, page = _page_of(argument)
-        hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        hits = await self.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
         if page > _pages(len(hits)):
             words, page = argument, 1
-            hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
-        of_file = [memory for memory in await self._lookup.meant_by(words, owner) if memory.is_line]
+            hits = await self.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        of_file = [memory for memory in await self.lookup.meant_by(words, owner) if memory.is_line]
         if not hits:
             if of_file:
                 return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
             return _(NOTHING_FOUND) + hint
-        pages, page_hits = _pages(len(hits)), hits[(page - 1) * PAGE : page * PAGE]
+        pages = _pages(len(hits))
         head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
-        if page < pages:
-            head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
-        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in page_hits]
-        lines += ["", format_lines(of_file)] if of_file else []
-        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, page_hits))
+        after = f"\n\n{format_lines(of_file)}{hint}" if of_file else hint
+        ways, here = (_("Back"), _("More")), hits[(page - 1) * PAGE : page * PAGE]
+        return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
 
     async def _overview(self, owner: str) -> CommandResult:
-        counts = await self._entries.counts(owner)
-        of_file = len(await self._lookup.lines(owner))
+        counts = await self.entries.counts(owner)
+        of_file = len(await self.lookup.lines(owner))
         if not counts and not of_file:
             return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
         lines = [f"- {_(kind)}: {count}" for kind, count in counts.items()]
         lines += [f"- {FILE}: {of_file}"] if of_file else []
         text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
-        unsure = bool(await self._entries.unconfirmed(owner, 1))
+        unsure = bool(await self.entries.unconfirmed(owner, 1))
         return Answer(text, kinds_keyboard(counts, of_file, unsure=unsure))
 
     async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
@@ -167,27 +157,22 @@ class MemoryQueries:
                     pages=pages,
                 )
             )
-        entries = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
-        lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in entries]
+        entries = await self.entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
-        if page < pages:
-            head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
-        text = "\n".join([head, "", *lines]) + hint
-        return Answer(text, page_keyboard(kind, page, pages, entries))
+        return _page(head, kind, (page, pages), entries, (_("Newer"), _("Older")), hint)
 
     @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
     async def recall(self, call: CommandCall) -> str:
-        """/recall QUERY, or /recall all QUERY [PAGE]"""
         if not call.argument:
             raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
-        results = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        results = await self.recaller.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not results:
             return _(NOTHING_FOUND)
         if not call.session.private:
-            await self._reinforcement.recalled(result.hit.id for result in results if result.hit.name is not None)
+            await self.reinforcement.recalled(result.hit.id for result in results if result.hit.name is not None)
         return "\n".join(f"- {result.text}" for result in results)
 
     async def _mentions(self, argument: str, session: Session) -> str:
@@ -197,14 +182,14 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+                result_page = await self.reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
         if result_page is None:
             subject = argument
-            result_page = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
         if result_page is None:
             return _(NOTHING_FOUND)
         if not session.private:
-            await self._reinforcement.recalled(result_page.entries)
+            await self.reinforcement.recalled(result_page.entries)
         more = ngettext(
             "{command} shows more, {n} is left.",
             "{command} shows more, {n} are left.",
@@ -264,7 +249,9 @@ def format_lines(lines: Sequence[NamedMemory]) -> str:
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     """A button for each that has it forgotten at once; /undo brings it back."""
-    return tuple((Button(f"{_('Forget')}: {_cut(memory.content)}", memory.forget),) for memory in memories)
+    return tuple(
+        (Button(f"{_('Forget')}: {in_line(memory.content, NAME_CHARACTERS)}", memory.forget),) for memory in memories
+    )
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:
@@ -280,7 +267,6 @@ def format_unsure(entries: Sequence[Entry]) -> str:
 
 
 def format_source(entry: Entry) -> str:
-    """Where an entry came from."""
     facts = [_(entry.kind), _(_ORIGINS.get(entry.author, entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
         facts.append(_("from message {number}", number=entry.source_message_id))
@@ -319,12 +305,6 @@ def _page_of(argument: str) -> tuple[str, int]:
     return (match["what"], int(match["page"])) if match else (argument, 1)
 
 
-def in_line(text: str) -> str:
-    """`text` in one line, cut where it is too long for a list."""
-    line = " ".join(text.split())
-    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"
-
-
 def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
     """A button for each kind, and for the lines of MEMORY.md; unsure: and one for what is not confirmed."""
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
@@ -333,22 +313,27 @@ def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> 
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
 
-def page_keyboard(kind: str, page: int, pages: int, entries: Sequence[Entry]) -> Keyboard:
-    """A button for each entry of a page, and the way to the pages beside it."""
-    ways = ((_("Newer"), page - 1), (_("Older"), page + 1))
-    return _page([(entry.id, entry.name) for entry in entries], kind, ways, pages)
+def _page(
+    head: str, listed: str, place: tuple[int, int], memories: Sequence[Entry | Hit], ways: Sequence[str], after: str
+) -> Answer:
+    """A page of memories with a button for each, and the way to the pages beside it.
 
-
-def found_keyboard(words: str, page: int, pages: int, hits: Sequence[Hit]) -> Keyboard:
-    """The same for a page of what was found, the best first."""
-    ways = ((_("Back"), page - 1), (_("More"), page + 1))
-    return _page([(hit.id, hit.name or f"#{hit.id}") for hit in hits], f"{SEARCH} {words}", ways, pages)
-
-
-def _page(entries: Iterable[tuple[int, str]], listed: str, ways: Iterable[tuple[str, int]], pages: int) -> Keyboard:
-    buttons = [Button(_cut(name), f"/memory_{number}", in_place=True) for number, name in entries]
-    beside = [Button(label, f"/memory {listed} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
-    return (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds()))
+    listed: what /memory takes to list them; place: which page of how many; ways: back and forth, as the buttons say it.
+    """
+    page, pages = place
+    if page < pages:
+        head += " " + _("{command} shows more.", command=f"/memory {listed} {page + 1}")
+    lines = [f"- **{memory.name}**: {in_line(memory.content)}" for memory in memories]
+    buttons = [
+        Button(in_line(memory.name or f"#{memory.id}", NAME_CHARACTERS), f"/memory_{memory.id}", in_place=True)
+        for memory in memories
+    ]
+    beside = [
+        Button(label, f"/memory {listed} {to}", in_place=True)
+        for label, to in zip(ways, (page - 1, page + 1), strict=True)
+        if 1 <= to <= pages
+    ]
+    return Answer("\n".join([head, "", *lines]) + after, (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds())))
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:
@@ -361,14 +346,5 @@ def entry_keyboard(entry: Entry) -> Keyboard:
     return (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)), (back, _all_kinds())
 
 
-def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
-    """Right and wrong for each."""
-    return rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in entries)
-
-
 def _all_kinds() -> Button:
     return Button(_("All kinds"), "/memory", in_place=True)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from bot.commands.memory_browser import also_called, forget_keyboard, in_line, quoted_name
-from config.texts import N_, _, ngettext
+from bot.commands.memory_browser import also_called, forget_keyboard, quoted_name
+from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
 from memory.messages import Document
 from memory.store.entry import Author, NewEntry
@@ -33,49 +34,35 @@ SURE_MINUTES = 10
 UNDONE_SHOWN = 8
 """How much of what an /undo did is said."""
 
+# A line of MEMORY.md, as buttons name it.
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
-"""A line of MEMORY.md, as buttons name it."""
+# An entry, named so that its name has an end, and what it is to say.
 _EDIT = re.compile(r"(?:(?P<number>#\d{1,15})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
-"""An entry, named so that its name has an end, and what it is to say."""
 
 MOST_BYTES = 50_000_000
 """What Telegram takes of a bot (Bot API: 50 MB), and what is reasonable to hold at once for any channel."""
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(
-        self,
-        entries: EntryStore,
-        learning: Learning,
-        forgetting: Forgetting,
-        undo: Undo,
-        lookup: MemoryLookup,
-        long_term: LongTermMemory,
-        portable: Portable,
-        zone_of: TimezoneLookup,
-        clock: Clock,
-        *,
-        enabled: bool,
-    ) -> None:
-        self._entries = entries
-        self._learning = learning
-        self._forgetting = forgetting
-        self._undo = undo
-        self._lookup = lookup
-        self._long_term = long_term
-        self._portable = portable
-        self._zone_of = zone_of
-        self._clock = clock
-        self._enabled = enabled
+    entries: EntryStore
+    learning: Learning
+    forgetting: Forgetting
+    undoing: Undo
+    lookup: MemoryLookup
+    long_term: LongTermMemory
+    portable: Portable
+    zone_of: TimezoneLookup
+    clock: Clock
+    enabled: bool
 
     @command("remember", N_("Keep a note"), "TEXT")
     async def remember(self, call: CommandCall) -> CommandResult:
-        """/remember TEXT"""
         if not call.argument:
             raise WrongArgument(_("/remember takes what to remember, such as: /remember The spare key is at Ann's."))
-        if not self._enabled:
+        if not self.enabled:
             raise WrongArgument(
                 _("Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered.")
             )
@@ -83,14 +70,14 @@ class MemoryCommands:
             raise WrongArgument(
                 _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
             )
-        existing = await self._learning.reinforce_known(call.session.owner, call.argument)
+        existing = await self.learning.reinforce_known(call.session.owner, call.argument)
         if existing is not None:
             return _(
                 "I knew that already as **{name}**, and keep it in mind: {content}",
                 name=existing.name,
                 content=existing.content,
             )
-        entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
+        entry = await self.entries.add(call.session.owner, NewEntry(call.argument))
         return await self._undoable(
             _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
         )
@@ -103,42 +90,40 @@ class MemoryCommands:
         owner = call.session.owner
         with_text = _EDIT.fullmatch(call.argument)
         if with_text is None:
-            name = await quoted_name(self._entries, owner, call.argument) or call.argument
-            return _asked_for_text(await self._entries.get(owner, name))
+            name = await quoted_name(self.entries, owner, call.argument) or call.argument
+            return _asked_for_text(await self.entries.get(owner, name))
         name = with_text["number"] or with_text["name"]
-        former = await self._entries.get(owner, name)
-        entry = await self._entries.edit(owner, name, with_text["text"])
+        former = await self.entries.get(owner, name)
+        entry = await self.entries.edit(owner, name, with_text["text"])
         text = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
         before = _("It said: {content}", content=former.content)
         return await self._undoable(f"{text}\n\n{before}", entry)
 
     @command("confirm", N_("Have a memory hold that I was not sure of"), "NAME", access=Access.MANAGERS)
     async def confirm(self, call: CommandCall) -> CommandResult:
-        """/confirm NAME"""
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
-        name = await quoted_name(self._entries, owner, call.argument) or call.argument
-        entry = await self._entries.confirm(owner, name)
+        name = await quoted_name(self.entries, owner, call.argument) or call.argument
+        entry = await self.entries.confirm(owner, name)
         return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
 
     @command("forget", N_("Delete an entry, or everything"), "NAME|all", access=Access.MANAGERS)
     async def forget(self, call: CommandCall) -> CommandResult:
-        """/forget NAME|all"""
         if not call.argument:
             raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             return await self._forget_one(owner, call.argument)
         if words == [ALL]:
-            extent = format_extent(await self._forgetting.extent(owner))
+            extent = format_extent(await self.forgetting.extent(owner))
             warning = _(
                 "This deletes {extent} for good, without undo. To do it send: {command}",
                 extent=extent,
                 command=f"/forget all {CONFIRMATION}",
             )
             warning += await also_called(
-                self._entries,
+                self.entries,
                 owner,
                 ALL,
                 N_('There is also an entry called {name}: /forget "{name}" deletes only that.'),
@@ -147,27 +132,27 @@ class MemoryCommands:
             return Answer(warning, ((sure, Button(_("Keep it"), f"/forget all {REFUSAL}", in_place=True)),))
         if REFUSAL in words:
             return _("Nothing was deleted.")
-        gone = await self._forgetting.forget_all(call.session.owner)
+        gone = await self.forgetting.forget_all(call.session.owner)
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
     async def _forget_one(self, owner: str, argument: str) -> CommandResult:
         """Forget what is called so; where nothing is, offer what the words may mean."""
         if (line := _LINE.fullmatch(argument)) is not None:
-            said, change = await self._long_term.remove_line(owner, line["digest"], Author.USER)
+            said, change = await self.long_term.remove_line(owner, line["digest"], Author.USER)
             text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
             return Answer(text, ((undo_button(change, said),),)) if change is not None else text
-        quoted = await quoted_name(self._entries, owner, argument)
-        if quoted is None and not argument.startswith("#") and await self._entries.holder(owner, argument) is None:
-            meant = await self._lookup.meant_by(argument, owner)
+        quoted = await quoted_name(self.entries, owner, argument)
+        if quoted is None and not argument.startswith("#") and await self.entries.holder(owner, argument) is None:
+            meant = await self.lookup.meant_by(argument, owner)
             if meant:
                 lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in meant]
                 return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(meant))
-        entry = await self._entries.remove(owner, quoted or argument)
+        entry = await self.entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
         return await self._undoable(text, entry, editable=False)
 
     async def _undoable(self, text: str, entry: Entry, *, editable: bool = True) -> CommandResult:
-        change = await self._undo.newest_of(entry)
+        change = await self.undoing.newest_of(entry)
         if change is None:
             return text
         edit = (edit_button(entry.id, entry.content),) if editable else ()
@@ -175,22 +160,20 @@ class MemoryCommands:
 
     @command("undo", N_("Take back the last change of memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
-        """/undo [#CHANGE]"""
         number = re.fullmatch(r"#(\d{1,15})", call.argument)
-        undone = await self._undo.undo(call.session.owner, int(number[1]) if number else None)
+        undone = await self.undoing.undo(call.session.owner, int(number[1]) if number else None)
         if undone is None:
             return _("That was taken back already.") if number else _("There is nothing to undo.")
         return format_undo(undone)
 
     @command("export", N_("Get everything that I remember as a file"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:
-        """/export"""
         owner = call.session.owner
-        extent = await self._forgetting.extent(owner)
+        extent = await self.forgetting.extent(owner)
         if not (extent.messages or extent.entries or extent.files or extent.reminders):
             return _("There is nothing to export: nothing was said or remembered here yet.")
         try:
-            packed = await self._portable.zipped(owner, MOST_BYTES)
+            packed = await self.portable.zipped(owner, MOST_BYTES)
         except TooLarge:
             return _(
                 "What I remember is more than the {megabytes} MB that can be sent: run "
@@ -198,7 +181,7 @@ class MemoryCommands:
                 megabytes=MOST_BYTES // 1_000_000,
                 owner=owner,
             )
-        name = f"mneme-export-{self._clock().astimezone(self._zone_of(call.session.id)):%Y-%m-%d}.zip"
+        name = f"mneme-export-{self.clock().astimezone(self.zone_of(call.session.id)):%Y-%m-%d}.zip"
         return Answer(_contents(extent, name), document=Document(name, packed))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import CommandCall, WrongArgument, command
-from bot.commands.memory_browser import in_line
-from config.texts import N_, _
+from config.texts import N_, _, in_line
 from memory.reminders.reminder import ReminderState
 from memory.reminders.reminders import snooze_length
 from memory.reminders.wording import day_and_hour
@@ -21,47 +21,42 @@ SHOWN = 20
 """Reminders that /reminders lists at most: the soonest."""
 
 
+@dataclass(frozen=True, slots=True)
 class ReminderCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(self, reminders: Reminders) -> None:
-        self._reminders = reminders
+    service: Reminders
 
     @command("reminders", N_("What I will remind you of"))
     async def reminders(self, call: CommandCall) -> str:
-        """/reminders"""
-        return format_reminders(await self._reminders.list(call.session.owner))
+        return format_reminders(await self.service.list(call.session.owner))
 
     @command("done", N_("A reminder is done"), "NUMBER", listed=False)
     async def done(self, call: CommandCall) -> str:
-        """/done NUMBER"""
-        reminder = await self._reminders.done(call.session.owner, _number(call))
+        reminder = await self.service.done(call.session.owner, _number(call))
         if reminder.next_at:
             return _("Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_hour(reminder))
         return _("Done: {text}", text=in_line(reminder.text))
 
     @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
     async def snooze(self, call: CommandCall) -> str:
-        """/snooze NUMBER [10m|2h|1d]"""
         number = _number(call)
         length = snooze_length(call.argument.partition(" ")[2])
-        reminder = await self._reminders.snooze(call.session.owner, number, length)
+        reminder = await self.service.snooze(call.session.owner, number, length)
         return _("I will remind you again on {hour}: {text}", hour=_hour(reminder), text=in_line(reminder.text))
 
     @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
     async def cancel(self, call: CommandCall) -> str:
-        """/cancel NUMBER"""
-        reminder = await self._reminders.cancel(call.session.owner, _number(call))
+        reminder = await self.service.cancel(call.session.owner, _number(call))
         return _("Cancelled: {text}", text=in_line(reminder.text))
 
     @command("remind", N_("Set a reminder that I offered"), "NUMBER", listed=False)
     async def remind(self, call: CommandCall) -> str:
-        """/remind NUMBER"""
         if not call.argument:
             raise WrongArgument(
                 _("Just tell me what to remind you of and when, such as: remind me tomorrow at 9 to call Ann.")
             )
-        reminder = await self._reminders.accept(call.session.owner, _number(call), call.session.id)
+        reminder = await self.service.accept(call.session.owner, _number(call), call.session.id)
         again = f", {reminder.rule}" if reminder.is_recurring else ""
         return _(
             "I will remind you on {hour}: {text} ({command})",

@@ -1,4 +1,6 @@
-"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed."""
+"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout: who may
+come in.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import asyncio
 import re
 import unicodedata
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
@@ -17,6 +20,7 @@ from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
 
 if TYPE_CHECKING:
+    from memory.access import AccessList
     from memory.buttons import Keyboard
     from memory.clock import Clock, TimezoneLookup
     from memory.log.sessions import Session
@@ -33,6 +37,7 @@ DEFAULT = "default"
 AUTO = "auto"
 """Has the language follow the program that the person writes with."""
 LANGUAGES_PER_ROW = 3
+# What /notices says, by what holds.
 _PRESENT_NOTICES = {
     Notices.ON: N_(
         "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
@@ -47,7 +52,6 @@ _PRESENT_NOTICES = {
         "reminder."
     ),
 }
-"""What /notices says, by what holds."""
 
 MOST_OFFERED = 12
 """Zones at most among which one is to choose."""
@@ -59,28 +63,19 @@ def all_settings() -> Button:
     return Button(_("All settings"), "/settings", in_place=True)
 
 
+@dataclass(frozen=True, slots=True)
 class SettingsCommands:
     """What the commands do: each keeps what was chosen for a chat, and says what holds now."""
 
-    def __init__(
-        self,
-        preferences: PreferenceStore,
-        zone_of: TimezoneLookup,
-        notices_of: NoticeSettings,
-        models: ModelChoice,
-        price_of: PriceOf,
-        clock: Clock,
-    ) -> None:
-        self._preferences = preferences
-        self._zone_of = zone_of
-        self._notices_of = notices_of
-        self._models = models
-        self._price_of = price_of
-        self._clock = clock
+    preferences: PreferenceStore
+    zone_of: TimezoneLookup
+    notices_of: NoticeSettings
+    models: ModelChoice
+    price_of: PriceOf
+    clock: Clock
 
     @command("settings", N_("What holds for this chat, and how to change it"), access=Access.MANAGERS)
     async def settings(self, call: CommandCall) -> Answer:
-        """/settings"""
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
         # only /new ends a private talk
@@ -90,10 +85,10 @@ class SettingsCommands:
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         """The commands that change what holds, each with the label of its button and what it is at present."""
-        zone, model = self._zone_of(session.id), await self._models.of(session.address.owner)
-        hour, notices = day_and_hour(self._clock(), zone), _(NOTICES[self._notices_of(session.id)])
+        zone, model = self.zone_of(session.id), await self.models.of(session.address.owner)
+        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.notices_of(session.id)])
         language = LANGUAGES[spoken()]
-        if self._preferences.known(session.address.owner).language is not None:
+        if self.preferences.known(session.address.owner).language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
@@ -108,7 +103,6 @@ class SettingsCommands:
 
     @command("language", N_("Which language I speak"), "[NAME]", repeatable=True, access=Access.MANAGERS)
     async def language(self, call: CommandCall) -> CommandResult:
-        """/language [NAME|auto]"""
         chat = call.session.address.owner
         if not call.argument:
             return Answer(_present_language(), await self._language_buttons(chat))
@@ -121,28 +115,27 @@ class SettingsCommands:
                     languages=_all_languages(),
                 )
             )
-        await self._preferences.change(chat, language=code)
-        with use_language(await self._preferences.language(chat)):
+        await self.preferences.change(chat, language=code)
+        with use_language(await self.preferences.language(chat)):
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
-        current = (await self._preferences.get(chat)).language
+        current = (await self.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
         auto = _choice(_("As my app is set"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("On which clock I tell hours"), "[CITY]", repeatable=True, access=Access.MANAGERS)
     async def timezone(self, call: CommandCall) -> CommandResult:
-        """/timezone [CITY]"""
         if not call.argument:
             text = _(
                 "It is {hour} here, on the clock of {zone}. If yours is another one, name a city or a country: "
                 "/timezone Kyiv.",
-                **self._now(self._zone_of(call.session.id)),
+                **self._now(self.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
-        zones = await zones_called(call.argument)
+        zones = await asyncio.to_thread(zones_called, call.argument)  # CLDR's tables are read the first time
         if len(zones) == 1:
             return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
         if not zones or len(zones) > MOST_OFFERED:
@@ -153,24 +146,23 @@ class SettingsCommands:
         )
 
     async def _set_zone(self, call: CommandCall, zone: str) -> str:
-        await self._preferences.change(call.session.address.owner, zone=zone)
+        await self.preferences.change(call.session.address.owner, zone=zone)
         return _(
             "Hours are those of {zone} here from now on: it is {hour}. Reminders that are set already keep their zone.",
             **self._now(ZoneInfo(zone)),
         )
 
     def _now(self, zone: ZoneInfo) -> dict[str, str]:
-        return {"zone": f"**{zone.key}**", "hour": day_and_hour(self._clock(), zone)}
+        return {"zone": f"**{zone.key}**", "hour": day_and_hour(self.clock(), zone)}
 
     @command("notices", N_("What I tell unasked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
     async def notices(self, call: CommandCall) -> CommandResult:
-        """/notices [on|quiet|off]"""
         notices = call.argument.lower()
         if notices and notices not in set(Notices):
             raise WrongArgument(_("/notices takes on, quiet or off."))
         if notices:
-            await self._preferences.change(call.session.address.owner, notices=Notices(notices))
-        present = self._notices_of(call.session.id)
+            await self.preferences.change(call.session.address.owner, notices=Notices(notices))
+        present = self.notices_of(call.session.id)
         choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
@@ -182,17 +174,16 @@ class SettingsCommands:
         access=Access.MANAGERS,
     )
     async def model(self, call: CommandCall) -> CommandResult:
-        """/model [NAME|default]"""
         chat = call.session.address.owner
         if call.argument:
-            await self._models.choose(chat, self._model_named(call.argument))
-        present = await self._models.of(chat)
+            await self.models.choose(chat, self._model_named(call.argument))
+        present = await self.models.of(chat)
         # where an endpoint says how much its models read
-        await asyncio.gather(*(model.get_to_know() for model in self._models.models.values()))
+        await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
         lines = [_("In this chat I talk with **{model}**.", model=present.name), ""]
-        lines += [self._model_line(model, chosen=model is present) for model in self._models.models.values()]
+        lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
         lines += ["", self._other_models()]
-        others = (model for model in self._models.models.values() if model is not present)
+        others = (model for model in self.models.models.values() if model is not present)
         rows = [(Button(model.name, f"/model {model.name}", in_place=True),) for model in others]
         return Answer("\n".join(lines), (*rows, (all_settings(),)))
 
@@ -200,7 +191,7 @@ class SettingsCommands:
         """The model that somebody means; None for the usual one. A part of a name will do where it fits one only."""
         if target.casefold() == DEFAULT:
             return None
-        names = list(self._models.models)
+        names = list(self.models.models)
         exact = [name for name in names if name.casefold() == target.casefold()]
         fitting = exact or [name for name in names if target.casefold() in name.casefold()]
         if len(fitting) != 1:
@@ -209,7 +200,7 @@ class SettingsCommands:
         return fitting[0]
 
     def _model_line(self, model: ChatModel, *, chosen: bool) -> str:
-        price = self._price_of(model.name)
+        price = self.price_of(model.name)
         window = number(model.window.max_input_tokens)
         if price is None:
             text = _("**{model}** reads {window} tokens; I don't know its price.", model=model.name, window=window)
@@ -226,12 +217,40 @@ class SettingsCommands:
         return f"- ✓ {text}" if chosen else f"- {text}"
 
     def _other_models(self) -> str:
-        if len(self._models.models) == 1:
+        if len(self.models.models) == 1:
             return _("There is no other: LLM_MODELS in the settings names those to choose from.")
         return _(
             "`/model NAME` chooses another one for this chat, `/model default` goes back to {usual}.",
-            usual=self._models.usual.name,
+            usual=self.models.usual.name,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    access: AccessList
+
+    @command("letin", N_("Let somebody write to me"), "ID", repeatable=True, access=Access.OWNER)
+    async def let_in(self, call: CommandCall) -> str:
+        user = _user_in(call)
+        await self.access.let_in(user)
+        return _("{user} may write to me now, and gets a memory of their own: tell them to write again.", user=user)
+
+    @command("keepout", N_("Don't let somebody in, and don't ask again"), "ID", repeatable=True, access=Access.OWNER)
+    async def keep_out(self, call: CommandCall) -> str:
+        user = _user_in(call)
+        await self.access.refuse(user)
+        return _(
+            "{user} stays outside, and I don't ask about them again. /letin_{user} lets them in after all.", user=user
+        )
+
+
+def _user_in(call: CommandCall) -> int:
+    match = re.fullmatch(r"#?(\d{1,15})", call.argument)
+    if match is None:
+        raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
+    return int(match[1])
 
 
 def language_called(name: str) -> str | None:
@@ -271,12 +290,8 @@ def _not_one(name: str, count: int) -> str:
     return _("I know no zone called {name}: name a large city in it, such as /timezone Kyiv, or a country.", name=name)
 
 
-async def zones_called(name: str) -> list[str]:
+def zones_called(name: str) -> list[str]:
     """The zones that somebody may mean by `name`, sorted; what is called exactly so goes before what begins so."""
-    return await asyncio.to_thread(_zones_called, name)  # CLDR's tables are read the first time
-
-
-def _zones_called(name: str) -> list[str]:
     folded = _folded(name)
     if not folded:
         return []

@@ -13,13 +13,15 @@ from memory.search.activation import Layer
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bot.jobs.background import BackgroundEmbedding
     from bot.models import MeaningModels
     from bot.sessions import SessionQueues
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
     from memory.ledger.entries import EntryStore
-    from memory.log.compaction import CompactionService, Progress
+    from memory.log.compaction import CompactionService
     from memory.log.sessions import Session, SessionService
     from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
@@ -30,38 +32,38 @@ CENT = 0.01
 
 WIDTH = 28
 """Cells of a line: a telephone shows some 32 in monospace before it breaks one."""
+# ` 100%`.
 _SHARE_CELLS = 5
-"""` 100%`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The reports of /status, in the order in which they are shown."""
-
-    conversation: ConversationReport
-    spending: SpendingReport
-    memory: MemoryReport
-    meaning: MeaningReport
-    activity: ActivityReport
-
-    async def text(self, session: Session) -> str:
-        """The text of /status."""
-        reports = (self.conversation, self.spending, self.memory, self.meaning, self.activity)
-        groups = [group for report in reports for group in await report.groups(session)]
-        return "\n\n".join(map(str, groups))
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationReport:
-    """How much was said, and how much of it the model reads. Tokens are estimates until it has reported usage."""
+    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should."""
 
     sessions: SessionService
     builder: PromptBuilder
     compaction: CompactionService
     models: ModelChoice
+    usage: UsageLog
+    memory: MemoryReport
+    meaning: MeaningModels
+    embedding: BackgroundEmbedding | None
+    lanes: SessionQueues
+    clock: Clock
+    started: datetime
 
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
+    async def text(self, session: Session) -> str:
+        groups = [
+            *await self._conversation(session),
+            await self._spending(),
+            *await self.memory.groups(session),
+            *await self._found_by_meaning(session.owner),
+            self._queue(session.id),
+        ]
+        return "\n\n".join(map(str, groups))
+
+    async def _conversation(self, session: Session) -> list[Group]:
+        """How much was said, and how much of it the model reads: estimates until it has reported usage."""
         transcript = await self.sessions.transcript(session.id)
         messages = await self.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
@@ -76,35 +78,37 @@ class ConversationReport:
         rows += [(_("summarised"), number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
         private = Group(_("Private"), notes=(_("Nothing of this talk is kept, and /new ends and deletes it."),))
-        return [
-            *([private] if session.private else []),
-            Group(_("Context"), tuple(rows), share),
-            self._next_summary(self.compaction.progress(transcript, model.name, window)),
-        ]
-
-    def _next_summary(self, progress: Progress | None) -> Group:
-        title = _("Until the next summary")
+        progress, next_summary = self.compaction.progress(transcript, model.name, window), _("Until the next summary")
         if progress is None:
-            return Group(title, notes=(_("It is off (COMPACTION_ENABLED)."),))
-        rows = (
-            (_("tokens"), _estimate_of(progress.tokens, progress.threshold)),
-            (_("messages"), _part_of(progress.messages, progress.window)),
-        )
-        return Group(title, rows)
+            until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
+        else:
+            tokens_of = _estimate_of(progress.tokens, progress.threshold)
+            messages_of = _part_of(progress.messages, progress.window)
+            until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
+        return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
-
-@dataclass(frozen=True, slots=True)
-class SpendingReport:
-    """What all models have cost today, in all chats together."""
-
-    usage: UsageLog
-
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
+    async def _spending(self) -> Group:
+        """What all models have cost today, in all chats together."""
         spent = await self.usage.today()
         rows = [(_("tokens"), number(spent.tokens))]
         rows += [(_("cost"), format_cost(spent.cost))] if spent.priced else []
-        return [Group(_("Today, in all chats"), tuple(rows), notes=_unpriced(spent))]
+        return Group(_("Today, in all chats"), tuple(rows), notes=_unpriced(spent))
+
+    async def _found_by_meaning(self, owner: str) -> list[Group]:
+        """How far the vectors of an owner are, where there is an embedder or there should be one."""
+        title = _("Found by meaning")
+        if self.embedding is None or self.meaning.embedder is None:
+            return [Group(title, notes=(self.meaning.trouble,))] if self.meaning.trouble is not None else []
+        made = await self.embedding.progress(owner)
+        rows = ((_("model"), self.meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
+        return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
+
+    def _queue(self, session_id: str) -> Group:
+        """What waits and what runs, and since when."""
+        uptime = int((self.clock() - self.started).total_seconds())
+        rows = ((_("waiting"), number(self.lanes.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
+        writes = self.lanes.running(session_id)
+        return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
 
 
 def format_cost(cost: float) -> str:
@@ -146,7 +150,6 @@ class MemoryReport:
     clock: Clock
 
     async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
         if self.files is None:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
         amounts = await self._amounts(session, self.files)
@@ -205,44 +208,6 @@ class _Amounts:
     archives: int
 
 
-@dataclass(frozen=True, slots=True)
-class MeaningReport:
-    """How far the vectors of a session's owner are, where there is an embedder or there should be one."""
-
-    models: MeaningModels
-    background: BackgroundEmbedding | None
-
-    def wake(self) -> None:
-        """Something was said that has no vector yet."""
-        if self.background is not None:
-            self.background.wake()
-
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
-        title = _("Found by meaning")
-        if self.background is None or self.models.embedder is None:
-            return [Group(title, notes=(self.models.trouble,))] if self.models.trouble is not None else []
-        made = await self.background.progress(session.owner)
-        rows = ((_("model"), self.models.embedder.name), (_("texts"), _part_of(made.done, made.of)))
-        return [Group(title, rows, notes=(self.background.trouble,) if self.background.trouble else ())]
-
-
-class ActivityReport:
-    """What waits and what runs, and since when."""
-
-    def __init__(self, lanes: SessionQueues, clock: Clock) -> None:
-        self._lanes = lanes
-        self._clock = clock
-        self._started = clock()
-
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
-        uptime = int((self._clock() - self._started).total_seconds())
-        rows = ((_("waiting"), number(self._lanes.waiting(session.id))), (_("uptime"), _format_duration(uptime)))
-        writes = self._lanes.running(session.id)
-        return [Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())]
-
-
 def _part_of(part: int, whole: int) -> str:
     return _("{part} of {whole}", part=number(part), whole=number(whole))
 
@@ -277,7 +242,6 @@ class Group:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The group as Markdown."""
         lines = [] if self.share is None else [bar(self.share)]
         lines += [aligned(label, value) for label, value in self.rows]
         figures = ["```", *lines, "```"] if lines else []

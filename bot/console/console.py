@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.commands.command import parse_command
-from config.texts import SOURCE, _, use_language
+from config.texts import _, use_language
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
@@ -54,7 +54,7 @@ class ConsoleChannel:
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer without a turn. A file is written where the program was started."""
-        with use_language(arrival.language or SOURCE):
+        with use_language(arrival.language):
             where = [] if document is None else [await asyncio.to_thread(_saved, document)]
         self.show_beside("\n\n".join([text, *where]))
 
@@ -67,7 +67,6 @@ class ConsoleChannel:
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        """Who sits at the machine has it all."""
         return True
 
     def waits(self, arrival: Arrival) -> None:
@@ -109,7 +108,6 @@ class ConsoleChannel:
         return True
 
     async def deliver(self, text: str) -> None:
-        """Collect the final reply."""
         self.replies.append(text)
 
 
@@ -131,8 +129,11 @@ def _saved(document: Document) -> str:
 
 
 def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
-    """A message that was typed at the console."""
-    return Arrival(address, _decodable(text), Provenance.TYPED, app.clock(), channel, language=_own_language())
+    """A message that was typed at the console, by who reads the language that POSIX is told."""
+    # bytes that were no UTF-8 come from the terminal as lone surrogates
+    decodable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    language = next((tag for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (tag := os.environ.get(name))), None)
+    return Arrival(address, decodable, Provenance.TYPED, app.clock(), channel, language=language)
 
 
 async def spoken_at(app: App, address: Address) -> str:
@@ -198,13 +199,3 @@ async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         await asyncio.gather(*stops)
-
-
-def _own_language() -> str | None:
-    """What the person at the terminal reads, as POSIX has it said."""
-    return next((tag for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (tag := os.environ.get(name))), None)
-
-
-def _decodable(text: str) -> str:
-    """`text` with bytes that were no UTF-8 shown as such: the terminal hands them over as lone surrogates."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

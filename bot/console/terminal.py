@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.completion import DynamicCompleter, WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
@@ -21,18 +21,15 @@ from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
+from bot.jobs.scheduled import begin_reminding
+from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
-
-    from prompt_toolkit.completion import CompleteEvent
-    from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import AnyFormattedText
     from prompt_toolkit.key_binding import KeyPressEvent
 
     from bot.app import App
-    from bot.commands.command import Command
     from memory.log.sessions import Address
     from pipeline.arrival import Arrival
 
@@ -40,35 +37,12 @@ PROMPT = "> "
 CONTINUATION = "  "
 
 
-class CommandCompleter(Completer):
-    """Completes the name of a command that is typed first. language: what is spoken now, which a command may change."""
-
-    def __init__(self, commands: Mapping[str, Command], language: Callable[[], Awaitable[str]]) -> None:
-        self._commands = commands
-        self._language = language
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """The commands that begin as the text does."""
-        typed = document.text_before_cursor
-        for name, command in self._commands.items():
-            if f"/{name}".startswith(typed):
-                yield Completion(f"/{name}", -len(typed), display_meta=_(command.description))
-
-    async def get_completions_async(
-        self, document: Document, complete_event: CompleteEvent
-    ) -> AsyncGenerator[Completion, None]:
-        """The same, in the language that is spoken."""
-        with use_language(await self._language()):
-            completions = list(self.get_completions(document, complete_event))
-        for completion in completions:
-            yield completion
-
-
 async def chat_terminal(app: App, address: Address) -> int:
     """Talk at the terminal until end of file (Ctrl-D); the exit status."""
     app.begin_background_work()
-    with use_language(await spoken_at(app, address)):
-        return await _Chat(app, address).run()
+    language = await spoken_at(app, address)
+    with use_language(language):
+        return await _Chat(app, address, language).run()
 
 
 async def chat_redirected(app: App, address: Address) -> int:
@@ -93,7 +67,6 @@ class _History(FileHistory):
     private = False
 
     def store_string(self, string: str) -> None:
-        """Write a text to the file."""
         if not self.private:
             super().store_string(string)
         # what is typed before the answer is private already
@@ -107,13 +80,14 @@ def _makes_private(text: str) -> bool:
 class _Chat:
     """One conversation at one terminal. What is sent while an answer is written waits, in sight, for its end."""
 
-    def __init__(self, app: App, address: Address) -> None:
+    def __init__(self, app: App, address: Address, language: str) -> None:
         self._app = app
         self._address = address
+        self._language = language
         self._console = Console()
         self._channel = TerminalChannel(self._console)
         self._answering: asyncio.Task[None] | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._queued: list[str] = []
         output = create_output()
         if isinstance(output, Vt100_Output):
@@ -124,7 +98,7 @@ class _Chat:
         self._prompt: PromptSession[str] = PromptSession(
             output=output,
             history=self._history,
-            completer=CommandCompleter(app.runner.commands, lambda: spoken_at(app, address)),
+            completer=DynamicCompleter(self._commands),
             complete_while_typing=False,
             multiline=True,
             prompt_continuation=CONTINUATION,
@@ -132,7 +106,6 @@ class _Chat:
         )
 
     async def run(self) -> int:
-        """Ask and answer; the exit status."""
         talking = await self._app.models.of(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
@@ -140,7 +113,7 @@ class _Chat:
             model=talking.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
-        self._app.jobs.reminders.start(self._tell_due)
+        begin_reminding(self._tell_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
@@ -155,6 +128,14 @@ class _Chat:
                     return 0
                 if text.strip():
                     self._answering = asyncio.create_task(self._answer([text]))
+
+    def _commands(self) -> WordCompleter:
+        """Completes the name of a command that is typed first, and says what it does."""
+        commands = {f"/{name}": command.description for name, command in self._app.runner.commands.items()}
+        with use_language(self._language):
+            return WordCompleter(
+                [*commands], meta_dict={name: _(text) for name, text in commands.items()}, sentence=True
+            )
 
     async def _tell_due(self) -> None:
         """Print the reminders of this chat that are due; only then they count as told."""
@@ -175,6 +156,7 @@ class _Chat:
                 await self._app.runner.idle(self._address.session_id)
                 private = await self._app.sessions.is_private(self._address.session_id)
                 self._history.private = private or any(map(_makes_private, self._queued))
+                self._language = await spoken_at(self._app, self._address)
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)
@@ -226,7 +208,7 @@ class _Chat:
         @keys.add("c-c", filter=busy)
         @keys.add("<sigint>", filter=busy)
         def _interrupt(event: KeyPressEvent) -> None:
-            self._do(self._stop())
+            self._tasks.start(self._stop(), "stop")
 
         return keys
 
@@ -238,14 +220,9 @@ class _Chat:
         buffer.reset()
         command = self._app.runner.commands.get(parse_command(text)[0])
         if command is not None and command.immediate:
-            self._do(self._run_beside(text))
+            self._tasks.start(self._run_beside(text), "command")
         elif text.strip():
             self._queued.append(text)
-
-    def _do(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
 
     async def _run_beside(self, command: str) -> None:
         self._echo(command)
@@ -257,6 +234,7 @@ class _Chat:
             self._queued = []
             await self._app.runner.lanes.stop(self._address.session_id)
             await self._answering
+        await self._tasks.close()
 
     async def _stop(self) -> None:
         """End what is being written. What waited for its end goes back to where it was typed."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
 
+# What a terminal would obey instead of showing it; an answer may quote it from anywhere.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a terminal would obey instead of showing it; an answer may quote it from anywhere."""
 
 
 class MarkdownStream:
@@ -118,14 +118,13 @@ class TerminalChannel(ConsoleChannel):
         super().__init__()
         self._console = console
         self._stream = MarkdownStream()
-        self._tail = ""
         self._wait: _Wait | None = None
         self._busy = False
         self._rendered: tuple[str, int, list[str]] = ("", 0, [])
 
     def live(self, height: int) -> list[str]:
         """At most `height` lines, with their colours, that stand right above the prompt: the end of what is written."""
-        lines = self._lines(self._tail) if self._tail else []
+        lines = self._lines(self._stream.tail) if self._stream.tail else []
         wait = [self._captured(_dim(self._wait))[0]] if self._wait is not None else []
         return (lines + wait)[-height:]
 
@@ -142,22 +141,20 @@ class TerminalChannel(ConsoleChannel):
             yield
         finally:
             self._wait, self._busy = None, False
-            if self._tail:  # the turn ended without a reply; the next one must not begin with its rest
+            if self._stream.tail:  # the turn ended without a reply; the next one must not begin with its rest
                 self._give_up()
 
     async def show_waiting(self, what: str) -> None:
-        """Show what is awaited, with the seconds that it has taken."""
         self._wait = _Wait(what)
 
     async def show_tool(self, name: str) -> None:
         """Show which tool runs. What the model said before is kept only where its beginning is printed already."""
         if self._stream.begun:
             self._print_rest(self._stream.tail)
-        self._stream, self._tail = MarkdownStream(), ""
+        self._stream = MarkdownStream()
         self._wait = _Wait(name)
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far."""
         text = _shown(text)
         if not self._stream.continues(text):
             self._give_up()
@@ -165,10 +162,8 @@ class TerminalChannel(ConsoleChannel):
         self._wait = None
         if finished:
             self._print(_markdown(finished))
-        self._follow()
 
     async def deliver(self, text: str) -> None:
-        """Print what is left of the final reply."""
         text = _shown(text)
         if not self._stream.continues(text):
             self._give_up()
@@ -183,19 +178,14 @@ class TerminalChannel(ConsoleChannel):
         started, self._stream = self._stream.begun, MarkdownStream()
         if started:
             self._print(_dim(_("(This was not finished.)")))
-        self._follow()
 
     def _print_rest(self, text: str) -> None:
         self._stream, self._wait = MarkdownStream(), None
         if text.strip():
             self._print(_markdown(text))
-        self._follow()
-
-    def _follow(self) -> None:
-        self._tail = self._stream.tail
 
     def _print(self, what: RenderableType) -> None:
-        # nothing suspends between this and what sets the tail: the prompt is drawn anew only after both
+        # nothing suspends between this and what changes the stream: the prompt is drawn anew only after both
         print_above("\n".join([*self._captured(what), "\n"]), self._console)
 
     def _lines(self, markdown: str) -> list[str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 from pydantic import SecretStr
 
-from bot.cli.start import DATABASE_NAME
-from bot.doctor import installation, models, telegram
-from bot.doctor import installation as machine
+from bot.doctor import installation, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
 from config.logs import redact
@@ -31,26 +29,19 @@ SHORTEST_SECRET = 6
 """Characters; what is shorter, such as the `none` of servers without keys, is no secret and may be part of a word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A subject, and what looks at it."""
-
-    subject: str
-    look: Callable[[DoctorContext], Awaitable[list[Finding]]]
-
-
-CHECKS = (
-    Check("settings", installation.settings),
-    Check("data directory", installation.data_directory),
-    Check("database", installation.database),
-    Check("last backup", installation.last_backup),
-    Check("disk", machine.disk),
-    Check("time zone", machine.time_zone),
-    Check("token", telegram.telegram),
-    Check("model", models.models),
-    Check("embedder", models.embeddings),
-    Check("LightRAG", models.lightrag),
-)
+CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
+    "settings": installation.settings,
+    "data directory": installation.data_directory,
+    "database": installation.database,
+    "last backup": installation.last_backup,
+    "disk": installation.disk,
+    "time zone": installation.time_zone,
+    "token": services.telegram,
+    "model": services.models,
+    "embedder": services.embeddings,
+    "LightRAG": services.lightrag,
+}
+"""What looks at each subject, in the order in which they are told."""
 
 
 async def examine(backups: Path | None = None) -> list[Finding]:
@@ -58,14 +49,14 @@ async def examine(backups: Path | None = None) -> list[Finding]:
     try:
         settings = load_settings()
     except ConfigurationError as error:
-        unseen = [note(check.subject, "Not looked at, since the settings can't be read") for check in CHECKS[1:]]
-        return [failed_as_said("settings", error), *unseen, machine.versions()]
-    database = settings.mneme_data_dir / DATABASE_NAME
+        unseen = [note(subject, "Not looked at, since the settings can't be read") for subject in [*CHECKS][1:]]
+        return [failed_as_said("settings", error), *unseen, installation.versions()]
+    database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     patient = DoctorContext(settings, database, state, system_clock, backups)
-    groups = await asyncio.gather(*(_look(check, patient) for check in CHECKS))
+    groups = await asyncio.gather(*(_look(subject, patient) for subject in CHECKS))
     lines = [finding for findings in groups for finding in findings]
-    return [*(_without_secrets(finding, settings) for finding in lines), machine.versions()]
+    return [*(_without_secrets(finding, settings) for finding in lines), installation.versions()]
 
 
 def _without_secrets(finding: Finding, settings: Settings) -> Finding:
@@ -78,9 +69,9 @@ def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     return replace(finding, found=text)
 
 
-async def _look(check: Check, patient: DoctorContext) -> list[Finding]:
+async def _look(subject: str, patient: DoctorContext) -> list[Finding]:
     try:
-        return await check.look(patient)
+        return await CHECKS[subject](patient)
     except Exception as error:  # one check that fails must not hide what the others find
-        log.debug("check_failed", check=check.subject, exc_info=True)
-        return [failed(check.subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]
+        log.debug("check_failed", check=subject, exc_info=True)
+        return [failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]

@@ -45,22 +45,18 @@ class DoctorContext:
 
 
 def ok(name: str, text: str) -> Finding:
-    """All is well."""
     return Finding(name, Verdict.OK, text)
 
 
 def note(name: str, text: str, remedy: str = "") -> Finding:
-    """Nothing is wrong, and it is worth knowing."""
     return Finding(name, Verdict.NOTE, text, remedy)
 
 
 def warning(name: str, text: str, remedy: str) -> Finding:
-    """It works, but not as it should."""
     return Finding(name, Verdict.WARNING, text, remedy)
 
 
 def failed(name: str, text: str, remedy: str) -> Finding:
-    """It does not work."""
     return Finding(name, Verdict.FAILED, text, remedy)
 
 

@@ -65,7 +65,8 @@ async def data_directory(patient: DoctorContext) -> list[Finding]:
     if not folder.is_dir():
         return [failed(name, f"{folder} is a file", A_FOLDER)]
     needed = (folder, patient.database, folder / "memory")
-    locked = [path for path in needed if path.exists() and not os.access(path, _needed(path))]
+    use = os.R_OK | os.W_OK
+    locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
         return [failed(name, f"{locked[0]} can't be written to", WRITABLE)]
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
@@ -121,10 +122,6 @@ def nearest(path: Path) -> Path:
     return next(place for place in (path, *path.parents) if place.exists())
 
 
-def _needed(path: Path) -> int:
-    return os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
-
-
 def _newest(folders: Iterable[Path]) -> Path | None:
     # a name of one's own is as good as that of a nightly one, so the file's time decides
     paths = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
@@ -159,7 +156,6 @@ async def time_zone(patient: DoctorContext) -> list[Finding]:
 
 
 def versions() -> Finding:
-    """What runs here."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     text = f"mneme {version('mneme')}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
     return ok("versions", text)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import BackgroundTasks, Backoff, wait_at_most
+from bot.tasks import Backoff, wait_at_most
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import MnemeError, Postponed
 
 if TYPE_CHECKING:
     from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
@@ -62,38 +63,31 @@ class Ended:
     goes_on: bool = False
 
 
+@dataclass(eq=False)
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left.
+    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished.
 
     notices: where the users are told with their next reply what was learned.
     """
 
-    def __init__(
-        self,
-        consolidation: ConsolidationService,
-        notices: PendingNotices,
-        languages: Languages,
-        quiet: Quiet,
-        jobs: JobLog,
-    ) -> None:
-        self._consolidation = consolidation
-        self._jobs = jobs
-        self._notices = notices
-        self._languages = languages
-        self._quiet = quiet
-        self._due = asyncio.Event()
-        self._stays = False
-        self._tasks = BackgroundTasks()
+    consolidation: ConsolidationService
+    notices: PendingNotices
+    languages: Languages
+    quiet: Quiet
+    jobs: JobLog
+    tasks: BackgroundTasks
+    _due: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _stays: bool = field(default=False, init=False)
 
     def start(self) -> None:
         """Begin with what is due already. Only programs that stay do this."""
         self._due.set()
         self._stays = True
-        self._tasks.start(self._run(), "consolidation")
+        self.tasks.start(self._run(), "consolidation")
 
     async def compacted(self, done: Compacted) -> None:
         """What a compaction took from the model's view is to be consolidated."""
-        await self._consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
+        await self.consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
     async def end_conversation(self, session: Session) -> Ended:
@@ -102,15 +96,15 @@ class BackgroundConsolidation:
         A program that stays waits ANSWER_SECONDS for what is learned, then lets it go on and has the owner told
         later; one that ends with its answer waits to the end.
         """
-        due = await self._consolidation.mark_current_due(session)
+        due = await self.consolidation.mark_current_due(session)
         done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
-        messages = await self._consolidation.end_conversation(session)
-        learned = done.notices if done is not None and self._notices.tells(session.id) else []
+        messages = await self.consolidation.end_conversation(session)
+        learned = done.notices if done is not None and self.notices.tells(session.id) else []
         return Ended(messages, tuple(learned), goes_on)
 
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
         """Consolidate a conversation that is about to end: what came of it in time, and whether it goes on."""
-        work = asyncio.create_task(self._consolidation.first_try(conversation_id), name="first try")
+        work = asyncio.create_task(self.consolidation.first_try(conversation_id), name="first try")
         try:
             await asyncio.wait([work], timeout=ANSWER_SECONDS if self._stays else None)
         except asyncio.CancelledError:
@@ -118,16 +112,12 @@ class BackgroundConsolidation:
             self._due.set()
             raise
         if not work.done():
-            self._tasks.start(self._finish(work, owner), "first try")
+            self.tasks.start(self._finish(work, owner), "first try")
             return None, True
         done = work.result()
         if done is None or done.fell_back:
             self._due.set()
         return done, False
-
-    async def close(self) -> None:
-        """End at once; what was not finished is still due at the next start."""
-        await self._tasks.close()
 
     async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
         try:
@@ -156,8 +146,8 @@ class BackgroundConsolidation:
     async def review(self) -> bool:
         """Have the facts looked at that wait for a second look; whether anything came of it."""
         try:
-            await self._quiet()
-            reviewed = await self._consolidation.review()
+            await self.quiet()
+            reviewed = await self.consolidation.review()
         except Postponed:
             return False
         except Exception:
@@ -173,11 +163,11 @@ class BackgroundConsolidation:
         What is due when it starts is what an earlier one could not do. It leaves the others' to their own programs:
         one that runs may be at it.
         """
-        return frozenset(number for number, owner_name in await self._consolidation.pending() if owner_name == owner)
+        return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
         """Consolidate everything that is due, or of that `only` these conversations."""
-        for conversation_id, owner in await self._consolidation.pending():
+        for conversation_id, owner in await self.consolidation.pending():
             if only is not None and conversation_id not in only:
                 continue
             try:
@@ -188,11 +178,11 @@ class BackgroundConsolidation:
 
     async def _when_quiet(self, conversation_id: int, owner: str) -> Consolidated | None:
         while True:
-            await self._quiet()
+            await self.quiet()
             try:
-                async with self._jobs.attempt(f"consolidation {conversation_id}") as may:
+                async with self.jobs.attempt(f"consolidation {conversation_id}") as may:
                     if may:
-                        return await self._consolidation.run(conversation_id)
+                        return await self.consolidation.run(conversation_id)
                     await self._leave(conversation_id, owner)
                     return None
             except Postponed:
@@ -201,15 +191,15 @@ class BackgroundConsolidation:
     async def _leave(self, conversation_id: int, owner: str) -> None:
         """Give a conversation up over which the program was killed again and again, and tell whose it is."""
         log.error("consolidation_given_up", conversation=conversation_id)
-        await self._consolidation.leave(conversation_id)
-        with use_language(await self._languages.of_chat(owner)):
-            await self._notices.add(owner, Notice(_(_GIVEN_UP)))
+        await self.consolidation.leave(conversation_id)
+        with use_language(await self.languages.of_chat(owner)):
+            await self.notices.add(owner, Notice(_(_GIVEN_UP)))
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
         if done is not None:
             # in the language of the chat that it is the memory of; of a shared one nobody chose any
-            with use_language(await self._languages.of_chat(owner)):
-                await self._notices.add(owner, *done.notices)
+            with use_language(await self.languages.of_chat(owner)):
+                await self.notices.add(owner, *done.notices)
 
 
 class BackgroundEmbedding:
@@ -220,24 +210,17 @@ class BackgroundEmbedding:
         self._quiet = quiet
         self._backoff = Backoff(LAST_RETRY, first_retry)
         self._due = asyncio.Event()
-        self._tasks = BackgroundTasks()
         self.trouble: str | None = None
 
-    def start(self) -> None:
-        """Begin. Only programs that stay do this."""
-        self._tasks.start(self._run(), "embedding")
+    def start(self, tasks: BackgroundTasks) -> None:
+        """Begin. Only programs that stay do this; what has no vector when it ends gets it after the next start."""
+        tasks.start(self._run(), "embedding")
 
     def wake(self) -> None:
-        """There is something new."""
         self._due.set()
 
     async def progress(self, owner: str | None = None) -> Embedded:
-        """How far it has come with what one owner has, or all."""
         return await self._embedding.progress(owner)
-
-    async def close(self) -> None:
-        """End at once; what has no vector yet gets it after the next start."""
-        await self._tasks.close()
 
     async def _run(self) -> None:
         while True:

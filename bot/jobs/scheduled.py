@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import PeriodicJobs
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import StoreError
+from memory.reminders.recurrence import Repeat, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from zoneinfo import ZoneInfo
 
     from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.ledger.ledger import Ledger
@@ -42,84 +43,61 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
 
 
+def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
+    """An hour of a day of each week, such as `sun`, in a zone."""
+    return Rule(Repeat.WEEKLY, datetime.combine(date.min, time(hour)), zone, (_DAYS.index(day),))
+
+
 @dataclass(frozen=True, slots=True)
-class WeeklyHour:
-    """An hour of a day of the week, such as `sun`, in a zone."""
-
-    day: str
-    hour: int
-    zone: ZoneInfo
-
-    def after(self, moment: datetime) -> datetime:
-        """The first such hour after a moment, in UTC.
-
-        One that comes twice, as when summer time ends, counts the first time; one that a day lacks comes an hour later.
-        """
-        today = moment.astimezone(self.zone).date()
-        day = today + timedelta(days=(_DAYS.index(self.day) - today.weekday()) % 7)
-        hours = (datetime.combine(day + timedelta(weeks=weeks), time(self.hour), self.zone) for weeks in (0, 1))
-        return next(hour for hour in (hour.astimezone(UTC) for hour in hours) if hour > moment)
-
-
 class WeeklySchedule:
     """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime.
 
     notices: where the owners are told what it did.
     """
 
-    def __init__(
-        self,
-        weekly: WeeklyConsolidation,
-        jobs: JobLog,
-        notices: PendingNotices,
-        languages: Languages,
-        clock: Clock,
-        at: WeeklyHour,
-    ) -> None:
-        self._weekly = weekly
-        self._jobs = jobs
-        self._notices = notices
-        self._languages = languages
-        self._clock = clock
-        self._at = at
-        self._periodic = PeriodicJobs()
+    weekly: WeeklyConsolidation
+    jobs: JobLog
+    notices: PendingNotices
+    languages: Languages
+    clock: Clock
+    at: Rule
 
-    def start(self) -> None:
-        """Begin with what a downtime missed. Only programs that stay do this."""
-        log.info("weekly_consolidation_scheduled", at=self._at.after(self._clock()))
-        self._periodic.every(MINUTE, self.run_if_due, WEEKLY)
+    def start(self, tasks: BackgroundTasks) -> None:
+        """Begin with what a downtime missed. Only programs that stay do this.
 
-    async def close(self) -> None:
-        """End; a run that is not finished is rolled back, and due at the next start."""
-        await self._periodic.close()
+        A run that is ended in the middle is rolled back, and due at the next start.
+        """
+        log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
+        tasks.every(MINUTE, self.run_if_due, WEEKLY)
 
     async def run_if_due(self) -> bool:
         """Tidy everybody's memory if the hour has come since the last time; whether it was done."""
-        now = self._clock()
-        ran_at = await self._jobs.ran_at(WEEKLY)
+        now = self.clock()
+        ran_at = await self.jobs.ran_at(WEEKLY)
         if ran_at is None or ran_at > now:
             # the first start, or a clock that was set back: the next hour that comes is the next time
-            await self._jobs.mark(WEEKLY, now)
+            await self.jobs.mark(WEEKLY, now)
             return False
-        if self._at.after(ran_at) > now:
+        due = self.at.after(ran_at)
+        if due is None or due > now:
             return False
         await self._tidy()
         # last of all: a run that is killed is due at the next start, and finds done what it had done
-        await self._jobs.mark(WEEKLY, now)
+        await self.jobs.mark(WEEKLY, now)
         log.info("weekly_consolidation_done")
         return True
 
     async def _tidy(self) -> None:
-        for owner in await self._weekly.owners():
+        for owner in await self.weekly.owners():
             try:
-                async with self._jobs.attempt(f"{WEEKLY} of {owner}") as may:
-                    done = await self._weekly.run(owner) if may else None
+                async with self.jobs.attempt(f"{WEEKLY} of {owner}") as may:
+                    done = await self.weekly.run(owner) if may else None
                 if done is None:
                     log.error("weekly_consolidation_given_up", owner=owner)
-                with use_language(await self._languages.of_chat(owner)):
+                with use_language(await self.languages.of_chat(owner)):
                     summary = _(_GIVEN_UP) if done is None else done.summary
                     if summary:
-                        await self._notices.add(owner, Notice(summary))
+                        await self.notices.add(owner, Notice(summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)
@@ -136,12 +114,11 @@ class DateOffers:
         self._jobs = jobs
         self._wanted = is_wanted
         self._clock = clock
-        self._looked_at: datetime | None = None
 
     async def run_if_due(self) -> bool:
         """Look, if that was not done today; whether it was."""
         now = self._clock()
-        before = self._looked_at = self._looked_at or await self._jobs.ran_at(DATES)
+        before = await self._jobs.ran_at(DATES)
         if before is not None and before <= now < before + DATES_EVERY:
             return False
         async with self._jobs.attempt(DATES) as may:
@@ -150,33 +127,17 @@ class DateOffers:
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
         await self._jobs.mark(DATES, now)
-        self._looked_at = now
         return True
 
 
-class Reminding:
-    """Has a channel tell what is due: at the start what a downtime missed, then as each hour comes.
+def begin_reminding(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
+    """Have a channel tell what is due: at first what a downtime missed, then as each hour comes.
 
-    offers: what is offered for dates that come near; None: nothing is.
+    tell: tells everything that is due in the channel; it is called again and again. offers None: nothing is offered.
     """
-
-    def __init__(self, offers: DateOffers | None) -> None:
-        self._offers = offers
-        self._periodic = PeriodicJobs()
-
-    def start(self, tell: Callable[[], Awaitable[None]]) -> None:
-        """Begin. tell: tells everything that is due in the channel; it is called again and again."""
-
-        async def look() -> None:
-            await tell()
-            if self._offers is not None:
-                await self._offers.run_if_due()
-
-        self._periodic.every(REMINDERS_PAUSE, look, "reminders")
-
-    async def close(self) -> None:
-        """End; what was not told is due at the next start."""
-        await self._periodic.close()
+    tasks.every(REMINDERS_PAUSE, tell, "reminders")
+    if offers is not None:
+        tasks.every(REMINDERS_PAUSE, offers.run_if_due, DATES)
 
 
 class Maintenance:
@@ -187,7 +148,6 @@ class Maintenance:
         self._ledger = ledger
         self._soundness = soundness
         self._traces = traces
-        self._periodic = PeriodicJobs()
 
     async def begin(self) -> None:
         """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
@@ -212,15 +172,11 @@ class Maintenance:
         except StoreError as error:
             log.warning("traces_left", reason=str(error))
 
-    def start(self) -> None:
+    def start(self, tasks: BackgroundTasks) -> None:
         """Do it daily from now on, and look for traces every minute. Only programs that stay do this."""
         at_once = not self._soundness.is_quick  # else it was looked at just now
-        self._periodic.every(DAY, self._daily, "housekeeping", at_once=at_once)
-        self._periodic.every(MINUTE, self.remove_traces, "traces", at_once=False)
-
-    async def close(self) -> None:
-        """End; a deletion that is not finished is rolled back."""
-        await self._periodic.close()
+        tasks.every(DAY, self._daily, "housekeeping", at_once=at_once)
+        tasks.every(MINUTE, self.remove_traces, "traces", at_once=False)
 
     async def _daily(self) -> None:
         try:

@@ -31,10 +31,10 @@ def ask_secret(question: str) -> str:
     return str(typer.prompt(question, default="", show_default=False, hide_input=hidden)).strip()
 
 
-def ask_url(question: str, default: str = "") -> str:
+def ask_url(question: str) -> str:
     """An address of a server, asked for until it can be one; empty for none."""
     while True:
-        url = whole_url(typer.prompt(question, default=default, show_default=bool(default)))
+        url = whole_url(typer.prompt(question, default="", show_default=False))
         if url is not None:
             return url
         say("That is no address: write it like http://localhost:8080/v1 or https://api.example.org/v1.")

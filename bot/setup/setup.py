@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli.start import DATABASE_NAME, how_to_chat, how_to_start, settings_with_logging
+from bot.cli.start import settings_with_logging
 from bot.setup.questions import ask_secret, say, write_settings
 from bot.setup.setup_model import set_up_model
 from config.settings import Settings, load_settings, settings_file
@@ -28,6 +28,8 @@ from memory.store.database import Database
 if TYPE_CHECKING:
     from pathlib import Path
 
+# The file with the settings of a bot that deploy/install.sh has installed, by the bot's name.
+_SERVER = re.compile(r"/etc/mneme/([a-z][a-z0-9-]*)\.env")
 _TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{20,}")
 
 
@@ -48,9 +50,11 @@ def run_setup() -> None:
     set_up_model(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
     if bot is None:
-        say(f"Talk with `{how_to_chat()}`.")
+        server = _bot_on_server(env_file)
+        command = "mneme chat" if server is None else f"sudo mneme {'' if server == 'mneme' else f'@{server} '}chat"
+        say(f"Talk with `{command}`.")
     else:
-        asyncio.run(_show_claim(load_settings(env_file), bot))
+        asyncio.run(_show_claim(load_settings(env_file), bot, _bot_on_server(env_file)))
 
 
 def _telegram(env_file: Path) -> str | None:
@@ -97,17 +101,25 @@ async def _bot_name(settings: Settings, token: str) -> str:
         raise NotReached(f"Telegram does not say who the bot is ({error}).") from error
 
 
-async def _show_claim(settings: Settings, bot: str) -> None:
+def _bot_on_server(env_file: Path) -> str | None:
+    """The name of the bot that is set up on a server; None at a checkout."""
+    server = _SERVER.fullmatch(str(env_file))
+    return server[1] if server is not None else None
+
+
+async def _show_claim(settings: Settings, bot: str, server: str | None) -> None:
     from bot.telegram import CHANNEL
 
-    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+    database = await Database.open(settings.database_file)
     try:
         code = await AccessList(database, CHANNEL, system_clock).new_claim_code()
     finally:
         await database.close()
     link = claim_link(bot, code)
     hours = int(CODE_LIFETIME.total_seconds() // 3600)
-    say(f"Start the bot with `{how_to_start()}`. To make it yours, open this within {hours} hours:\n")
+    unit = "mneme" if server == "mneme" else f"mneme@{server}"
+    command = "mneme run" if server is None else f"sudo systemctl restart {unit}"
+    say(f"Start the bot with `{command}`. To make it yours, open this within {hours} hours:\n")
     typer.echo(f"    {link}\n")  # a link must not be broken
     console = Console()
     picture = qr_code(link)

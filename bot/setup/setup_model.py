@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import typer
 
-from bot.cli.start import DATABASE_NAME
 from bot.models import endpoint_of
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
@@ -40,12 +38,8 @@ NAMED = 3
 """Models of a server that are named in the line that offers it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A model of an endpoint."""
-
-    endpoint: Endpoint
-    model: str
+Chosen = tuple[Endpoint, str]
+"""An endpoint, and the name of a model of it."""
 
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
@@ -55,7 +49,7 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
     """
     settings = load_settings(env_file)
     if settings.has_endpoint:
-        if _answers(Chosen(endpoint_of(settings), settings.llm_model or ""), settings):
+        if _answers((endpoint_of(settings), settings.llm_model or ""), settings):
             return
         if not typer.confirm("Choose another model?", default=True):
             return
@@ -70,12 +64,9 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
             say(f"{chosen.name} it is: `mneme model pull` fetches it.")
             return
         if _answers(chosen, settings):
-            write_settings(
-                env_file,
-                OPENAI_BASE_URL=chosen.endpoint.base_url or "",
-                OPENAI_API_KEY=chosen.endpoint.api_key,
-                LLM_MODEL=chosen.model,
-            )
+            endpoint, model = chosen
+            url = endpoint.base_url or ""
+            write_settings(env_file, OPENAI_BASE_URL=url, OPENAI_API_KEY=endpoint.api_key, LLM_MODEL=model)
             return
 
 
@@ -102,14 +93,13 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
     number = ask_number("Number", len(lines))
     if number <= len(servers):
         server = servers[number - 1]
-        return Chosen(Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models)))
+        return Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models))
     if number == len(servers) + 1:
         return _elsewhere()
     return embedded[number - len(servers) - 2]
 
 
 def memory_of_machine() -> int:
-    """Bytes of memory that this machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -134,25 +124,26 @@ def _elsewhere() -> Chosen:
         endpoint = below if names else endpoint
     if names:
         say(f"There, at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
-    return Chosen(endpoint, ask_one_of("Model", names or []))
+    return endpoint, ask_one_of("Model", names or [])
 
 
 def _answers(chosen: Chosen, settings: Settings) -> bool:
     """Whether the model says something; otherwise the person is told why not."""
+    endpoint, model = chosen
+
+    async def check() -> ModelWindow:
+        database = await Database.open(settings.database_file)
+        try:
+            store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
+            assumed = load_catalogue().window(model)
+            return await check_model(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)
+        finally:
+            await database.close()
+
     try:
-        window = asyncio.run(_check(chosen, settings))
+        window = asyncio.run(check())
     except (ModelError, StoreError) as error:
         say(str(error))
         return False
-    say(f"The model {chosen.model} answers; it reads {window.max_input_tokens:,} tokens.")
+    say(f"The model {model} answers; it reads {window.max_input_tokens:,} tokens.")
     return True
-
-
-async def _check(chosen: Chosen, settings: Settings) -> ModelWindow:
-    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
-    try:
-        assumed = load_catalogue().window(chosen.model)
-        store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
-        return await check_model(chosen.endpoint, chosen.model, assumed, settings.llm_timeout, store, asks=asks)
-    finally:
-        await database.close()

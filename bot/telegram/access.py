@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,13 +13,12 @@ from telegram.constants import ChatMemberStatus
 from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
-from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, reason_of, send_chunk
+from bot.telegram.calls import SendFailed, chat_of, reason_of, send_part
 from bot.telegram.client import readable
 from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.rendering import render
-from config.texts import N_, SOURCE, _, known_language, use_language
+from config.texts import N_, _, use_language
 from memory.access import CODE_ATTEMPTS, Tally
 from memory.buttons import Button
 from memory.errors import MnemeError, StoreError
@@ -33,11 +32,13 @@ if TYPE_CHECKING:
     from telegram import Update, User
 
     from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
     from bot.telegram.client import PollingBot
     from bot.telegram.groups import ChatMigrations
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import IncomingMessage
     from memory.access import AccessList
+    from memory.buttons import Keyboard
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
@@ -78,23 +79,19 @@ _STRANGER = N_(
 class Strangers:
     """Tells strangers something, each once, and only so many of them a minute."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._told = Tally()
-        self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
+        self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MOST_WAITING)
         self._moments: deque[float] = deque(maxlen=MOST_A_MINUTE)
-        self._tasks = BackgroundTasks()
-        self._works = False
+        tasks.start(self._work(), "strangers")
 
     def tell(self, whom: int, say: Callable[[], Awaitable[None]], times: int = 1) -> bool:
         """Say something to a stranger who was told something less than `times` before; whether it will be said."""
-        if len(self._waiting) >= MOST_WAITING or self._told.of(whom) >= times:
+        if self._waiting.full() or self._told.of(whom) >= times:
             return False
         self._told.add(whom)
-        self._waiting.append(say)
-        if not self._works:
-            self._works = True
-            self._tasks.start(self._work(), "strangers")
+        self._waiting.put_nowait(say)
         return True
 
     def pause(self) -> float:
@@ -103,18 +100,12 @@ class Strangers:
             return 0
         return max(0.0, self._moments[0] + MINUTE - self._now())
 
-    async def close(self) -> None:
-        """End at once."""
-        await self._tasks.close()
-
     async def _work(self) -> None:
-        try:
-            while self._waiting:
-                await asyncio.sleep(self.pause())
-                self._moments.append(self._now())
-                await self._say(self._waiting.popleft())
-        finally:
-            self._works = False
+        while True:
+            say = await self._waiting.get()
+            await asyncio.sleep(self.pause())
+            self._moments.append(self._now())
+            await self._say(say)
 
     async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -125,46 +116,34 @@ class Strangers:
             await asyncio.sleep(min(failure.pause, MINUTE))  # where Telegram's limit is reached, the owner goes first
         except (StoreError, TimeoutError) as error:
             log.info("stranger_not_told", reason=type(error).__name__)
+        except Exception:
+            log.exception("stranger_not_told")  # the next one is still to be told
 
 
 class GroupUnknown(MnemeError):
     """Telegram can't be asked about a group."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessSettings:
-    """What the settings say. allowed: the users and groups that may come in; remembers: whether memory is on."""
+@dataclass(eq=False)
+class AccessControl:
+    """Lets in whom it should, and turns away everybody else, each once.
 
+    allowed: the users and groups that the settings let in; remembers: whether memory is on.
+    """
+
+    bot: PollingBot
+    outbox: OutboxSender
+    access: AccessList
+    moves: ChatMigrations
+    languages: Languages
     allowed: frozenset[int]
     remembers: bool
+    tasks: BackgroundTasks
+    _turned_away: Tally = field(default_factory=Tally, init=False)
+    _wrong_codes: Tally = field(default_factory=Tally, init=False)
 
-
-class AccessControl:
-    """Lets in whom it should, and turns away everybody else, each once."""
-
-    def __init__(
-        self,
-        bot: PollingBot,
-        outbox: OutboxSender,
-        access: AccessList,
-        house: AccessSettings,
-        moves: ChatMigrations,
-        languages: Languages,
-    ) -> None:
-        self._bot = bot
-        self._outbox = outbox
-        self._access = access
-        self._allowed = house.allowed
-        self._remembers = house.remembers
-        self._moves = moves
-        self._languages = languages
-        self._turned_away = Tally()
-        self._wrong_codes = Tally()
-        self.strangers = Strangers()
-
-    async def close(self) -> None:
-        """Tell strangers nothing more."""
-        await self.strangers.close()
+    def __post_init__(self) -> None:
+        self.strangers = Strangers(self.tasks)
 
     async def is_allowed(self, letter: IncomingMessage) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
@@ -178,20 +157,12 @@ class AccessControl:
         """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
         chat = chat_of(Address.of(session_id))
         # a person's own chat has the person's number
-        return self._is_allowed(chat) or (chat > 0 and await self._access.is_member(chat))
+        return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
         """Whether the settings let a chat in, by an id that it has or had."""
-        is_known = chat in self._allowed or self._moves.is_on_the_way(chat)
-        return is_known or not self._allowed.isdisjoint(self._moves.former_of(chat))
-
-    def is_on_the_way(self, address: Address) -> bool:
-        """Whether a chat just gets another id: what is meant for it waits until it has."""
-        return self._moves.is_on_the_way(chat_of(address))
-
-    def here(self, letter: IncomingMessage) -> IncomingMessage:
-        """A letter where its chat is now."""
-        return self._moves.sent_on(letter)
+        is_known = chat in self.allowed or self.moves.is_on_the_way(chat)
+        return is_known or not self.allowed.isdisjoint(self.moves.former_of(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
@@ -205,7 +176,7 @@ class AccessControl:
             return True
         try:
             with readable():
-                member = await self._bot.get_chat_member(chat_of(arrival.address), user)
+                member = await self.bot.get_chat_member(chat_of(arrival.address), user)
         except TelegramError as error:
             log.warning("group_unknown", reason=reason_of(error))
             raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
@@ -213,7 +184,7 @@ class AccessControl:
 
     async def is_owner(self, user: int) -> bool:
         """Whether the bot belongs to a user, who was not only let in."""
-        return user in self._allowed or user in await self._access.owners()
+        return user in self.allowed or user in await self.access.owners()
 
     async def reject(self, letter: IncomingMessage) -> None:
         """Answer a stranger once, and a few wrong codes while there is one; with the right one the bot becomes theirs.
@@ -224,40 +195,37 @@ class AccessControl:
         typed = letter.private and letter.arrival.provenance is Provenance.TYPED
         name, code = parse_command(letter.arrival.text) if typed else ("", "")
         if name == "start" and code:
-            if await self._access.claim(user, code):
+            if await self.access.claim(user, code):
                 log.info("bot_claimed", user=user)
-                with use_language(_tongue(letter.arrival.language)):
-                    await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
+                with use_language(letter.arrival.language):
+                    await self._answer(letter.arrival.address, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
-                times = CODE_ATTEMPTS if await self._access.awaits_claim() else 1
-                self.strangers.tell(user, lambda: self._tell(letter, _WRONG_CODE), times)
+                times = CODE_ATTEMPTS if await self.access.awaits_claim() else 1
+                self.strangers.tell(user, lambda: self._tell(letter.arrival, _WRONG_CODE, user_id=user), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
         if letter.private and not code:
             self.strangers.tell(user, lambda: self._greet(letter))
 
     async def _greet(self, letter: IncomingMessage) -> None:
-        await self._tell(letter, _STRANGER)
-        await self._ask_about(letter)
-
-    async def _ask_about(self, letter: IncomingMessage) -> None:
-        """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
+        """Tell a stranger how to come in, and ask the owner. Of what they wrote nothing is told, or kept."""
+        await self._tell(letter.arrival, _STRANGER, user_id=letter.user_id)
         owners, user = await self._owners(), letter.user_id
-        if not owners or not await self._access.is_to_be_asked_about(user):
+        if not owners or not await self.access.is_to_be_asked_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
-            with use_language(await self._languages.of_chat(address.owner)):
+            with use_language(await self.languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
-            await self._outbox.answer(address.session_id, text, keyboard=(row,), unasked=True)
+            await self._answer(address, text, (row,), unasked=True)
 
     async def _owners(self) -> list[int]:
         """Whom to tell what concerns the whole bot."""
         # who stands in the settings was put there by the owner, or is the owner
-        claimed = (await self._access.owners())[:1]
-        return claimed or sorted(user for user in self._allowed if user > 0)[:MOST_ASKED]
+        claimed = (await self.access.owners())[:1]
+        return claimed or sorted(user for user in self.allowed if user > 0)[:MOST_ASKED]
 
     async def see_group(self, update: Update) -> None:
         """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
@@ -270,11 +238,11 @@ class AccessControl:
         """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
-            with use_language(_tongue(by.language_code)):
-                text = introduction(self._bot.bot, remembers=self._remembers)
-            await self._outbox.answer(address.session_id, text)
-        elif by.id in self._allowed or await self._access.is_member(by.id):
-            self.strangers.tell(group, lambda: self._say_not_let_in(address, by))
+            with use_language(by.language_code):
+                text = introduction(self.bot.bot, remembers=self.remembers)
+            await self._answer(address, text)
+        elif by.id in self.allowed or await self.access.is_member(by.id):
+            self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 
@@ -283,19 +251,16 @@ class AccessControl:
 
         The settings can't be changed from here, so the owner is asked to.
         """
-        if former not in self._allowed:
+        if former not in self.allowed:
             return False
-        if not self._moves.is_known(former, present):
+        if not self.moves.is_known(former, present):
             log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
-            if not await self._moves.follow(former, present):
+            if not await self.moves.follow(former, present):
                 return False
-            if present not in self._allowed:
-                await self._tell_of_move(former, present)
-            self._outbox.kick(Address(CHANNEL, str(present)).session_id)
+            if present not in self.allowed:
+                await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+            self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
-
-    async def _tell_of_move(self, former: int, present: int) -> None:
-        await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
 
     async def tell_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
@@ -305,22 +270,17 @@ class AccessControl:
         """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
-            with use_language(await self._languages.of_chat(address.owner)):
-                await self._outbox.answer(address.session_id, text(), unasked=True)
+            with use_language(await self.languages.of_chat(address.owner)):
+                await self._answer(address, text(), unasked=True)
 
-    async def _say_not_let_in(self, address: Address, by: User) -> None:
-        with use_language(_tongue(by.language_code)):
-            await self._say(address, _(_NOT_LET_IN, group=address.chat_id))
+    async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:
+        await self.outbox.mailbox.answer(address.session_id, text, keyboard=keyboard, unasked=unasked)
+        self.outbox.hurry(address.session_id)
 
-    async def _tell(self, letter: IncomingMessage, text: str) -> None:
-        with use_language(_tongue(letter.arrival.language)):
-            await self._say(letter.arrival.address, _(text, user_id=letter.user_id))
+    async def _tell(self, arrival: Arrival, text: str, **values: object) -> None:
+        await self._say(arrival.address, arrival.language, text, **values)
 
-    async def _say(self, address: Address, text: str) -> None:
+    async def _say(self, address: Address, language: str | None, text: str, **values: object) -> None:
         # past the outbox, which would keep something of who was not let in
-        await send_chunk(self._bot, address, render(text)[0])
-
-
-def _tongue(tag: str | None) -> str:
-    """The language to speak to somebody of whom nothing is kept."""
-    return known_language(tag) or SOURCE
+        with use_language(language):
+            await send_part(self.bot, address, render(_(text, **values))[0])

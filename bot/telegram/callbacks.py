@@ -9,10 +9,9 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
-from bot.tasks import BackgroundTasks
 from bot.telegram.access import GroupUnknown
 from bot.telegram.calls import chat_of, markup_of
-from config.texts import N_, SOURCE, _, known_language, use_language
+from config.texts import N_, _, use_language
 from memory.log.sessions import Address
 from memory.mail.buttons import ClaimResult
 from memory.messages import Provenance
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.sessions import SessionRunner
+    from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
     from bot.telegram.updates import IncomingMessage
     from memory.buttons import PlacedKeyboard
@@ -43,21 +43,23 @@ _UNREAD = N_("I could not read that press: send the command instead, /help shows
 class CallbackHandler:
     """Takes presses of buttons to the sessions. Each is answered to Telegram, which shows that it is awaited."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, door: AccessControl, runner: SessionRunner) -> None:
+    def __init__(
+        self, bot: Bot, mailbox: Mailbox, door: AccessControl, runner: SessionRunner, tasks: BackgroundTasks
+    ) -> None:
         self._bot = bot
         self._buttons = mailbox.buttons
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
         # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
-        self._tasks = BackgroundTasks()
+        self._tasks = tasks
         self._in_hand: set[int] = set()
         self._shown: dict[tuple[str, str | None], tuple[str, ...]] = {}
 
     def take(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
         self._in_hand.add(item.id)
-        task = self._tasks.start(self._take_in_their_language(item, letter), "press")
+        task = self._tasks.start(self._take(item, letter), "press")
         task.add_done_callback(lambda _: self._in_hand.discard(item.id))
 
     def reject(self, letter: IncomingMessage) -> None:
@@ -73,7 +75,7 @@ class CallbackHandler:
 
     async def _answer_in_their_language(self, letter: IncomingMessage, text: str) -> None:
         """Answer a press that is not taken, in the language that its sender's program is set to."""
-        with use_language(known_language(letter.arrival.language) or SOURCE):
+        with use_language(letter.arrival.language):
             await self._answer(letter, _(text))
 
     async def answering(self, item: InboxItem, letter: IncomingMessage, arrival: Arrival) -> Arrival:
@@ -95,15 +97,11 @@ class CallbackHandler:
         """The inbox ids of what is being taken."""
         return set(self._in_hand)
 
-    async def close(self) -> None:
-        """End at once."""
-        await self._tasks.close()
-
-    async def _take_in_their_language(self, item: InboxItem, letter: IncomingMessage) -> None:
-        with use_language(await self._runner.languages.of(letter.arrival)):
-            await self._take(item, letter)
-
     async def _take(self, item: InboxItem, letter: IncomingMessage) -> None:
+        with use_language(await self._runner.languages.of(letter.arrival)):
+            await self._press(item, letter)
+
+    async def _press(self, item: InboxItem, letter: IncomingMessage) -> None:
         button = await self._button(letter)
         if button is None:
             await self._refuse(item, letter, _(_GONE))

@@ -1,19 +1,23 @@
-"""Calls to the Bot API and what their failures mean."""
+"""Calls to the Bot API, what their failures mean, and files that it has, within limits."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import structlog
 from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
+from bot.tasks import Backoff
 from bot.telegram.client import Unreadable, readable
 from bot.telegram.rendering import Chunk, unrendered
+from config.texts import _
+from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from bot.telegram.rendering import Part
     from memory.buttons import PlacedKeyboard
     from memory.log.sessions import Address
+    from memory.media.media import Media
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +40,16 @@ LONGEST_FLOOD = 3600.0
 """Seconds at most that an answer can make us wait, whatever it says."""
 REASON_CHARACTERS = 200
 """So much is kept of what an answer says that went wrong: it may be a proxy's page."""
+
+LARGEST = 20 * 1024 * 1024
+"""Bytes of a file that Telegram lets bots fetch."""
+FETCH_SECONDS = 60
+"""How long one try may take in all."""
+FETCH_TRIES = 3
+LONGEST_PAUSE = 10.0
+"""Seconds that a fetch waits at the most when Telegram asks for patience."""
+AT_ONCE = 4
+"""Files that are in memory at the same time."""
 
 Markup = InlineKeyboardMarkup | ForceReply | None
 """What may stand under a new message. Under one that is edited only an InlineKeyboardMarkup may."""
@@ -65,12 +80,10 @@ class SendFailed(Exception):
 
 
 def chat_of(address: Address) -> int:
-    """The chat as the Bot API names it."""
     return int(address.chat_id)
 
 
 def thread_of(address: Address) -> int | None:
-    """The forum topic as the Bot API names it."""
     return int(address.thread_id) if address.thread_id else None
 
 
@@ -84,62 +97,35 @@ async def send_part(
     silent: bool = False,
 ) -> str:
     """Send one part of a reply, a message or a file; its id. Raises SendFailed. silent: without a sound."""
-    if isinstance(part, Chunk):
-        return await send_chunk(bot, address, part, reply_to, markup, silent=silent)
-
-    async def send(caption: Chunk) -> str:
-        with readable():
-            message = await bot.send_document(
-                chat_of(address),
-                InputFile(part.content, filename=part.name),
-                disable_notification=silent or None,
-                caption=caption.text or None,
-                caption_entities=caption.entities,
-                message_thread_id=thread_of(address),
-                reply_parameters=_reply(reply_to),
-                reply_markup=markup,
-                read_timeout=FILE_SECONDS,
-            )
-            return str(message.message_id)
-
-    try:
-        return await _entities_or_plain(send, part.caption)
-    except BadRequest as error:
-        # a group may let nobody send files: better the beginning as messages than nothing
-        log.warning("file_refused", reason=error.message)
-        return [await send_chunk(bot, address, chunk) for chunk in unrendered(part.instead)[:MOST_INSTEAD]][-1]
-    except TelegramError as error:
-        raise explained(error) from error
-
-
-async def send_chunk(
-    bot: Bot,
-    address: Address,
-    chunk: Chunk,
-    reply_to: str | None = None,
-    markup: Markup = None,
-    *,
-    silent: bool = False,
-) -> str:
-    """Send one message; its id. Plain text where Telegram can't parse the entities. Raises SendFailed."""
+    where: dict[str, Any] = {
+        "chat_id": chat_of(address),
+        "message_thread_id": thread_of(address),
+        "disable_notification": silent or None,
+        "reply_parameters": ReplyParameters(int(reply_to), allow_sending_without_reply=True) if reply_to else None,
+        "reply_markup": markup,
+    }
 
     async def send(what: Chunk) -> str:
-        with readable():
-            message = await bot.send_message(
-                chat_of(address),
-                what.text,
-                entities=what.entities,
-                disable_notification=silent or None,
-                message_thread_id=thread_of(address),
-                reply_parameters=_reply(reply_to),
-                reply_markup=markup,
+        if isinstance(part, Chunk):
+            message = await bot.send_message(text=what.text, entities=what.entities, **where)
+        else:
+            message = await bot.send_document(
+                document=InputFile(part.content, filename=part.name),
+                caption=what.text or None,
+                caption_entities=what.entities,
+                read_timeout=FILE_SECONDS,
+                **where,
             )
-            return str(message.message_id)
+        return str(message.message_id)
 
     try:
-        return await _entities_or_plain(send, chunk)
-    except TelegramError as error:
-        raise explained(error) from error
+        return await _entities_or_plain(send, part if isinstance(part, Chunk) else part.caption)
+    except SendFailed as failure:
+        if isinstance(part, Chunk) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
+            raise
+        # a group may let nobody send files: better the beginning as messages than nothing
+        log.warning("file_refused", reason=failure.reason)
+        return [await send_part(bot, address, chunk) for chunk in unrendered(part.instead)[:MOST_INSTEAD]][-1]
 
 
 async def edit_chunk(
@@ -148,23 +134,20 @@ async def edit_chunk(
     """Give an earlier message of ours the text of `chunk`, and these buttons or none. Raises SendFailed."""
 
     async def edit(what: Chunk) -> str:
-        with readable():
-            await bot.edit_message_text(
-                what.text,
-                chat_id=chat_of(address),
-                message_id=int(message_id),
-                entities=what.entities,
-                reply_markup=markup,
-            )
+        await bot.edit_message_text(
+            what.text,
+            chat_id=chat_of(address),
+            message_id=int(message_id),
+            entities=what.entities,
+            reply_markup=markup,
+        )
         return message_id
 
     try:
         await _entities_or_plain(edit, chunk)
-    except BadRequest as error:
-        if "not modified" not in error.message:
-            raise explained(error) from error
-    except TelegramError as error:
-        raise explained(error) from error
+    except SendFailed as failure:
+        if "not modified" not in failure.reason:
+            raise
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:
@@ -206,17 +189,18 @@ def _unanswered(error: TelegramError) -> bool:
 
 
 async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
+    """What a call gives; it is called with plain text where Telegram can't parse the entities. Raises SendFailed."""
     try:
-        return await call(chunk)
-    except BadRequest as error:
-        if not chunk.entities or "entit" not in error.message.lower():
-            raise
-        log.warning("entities_refused", reason=error.message)
-        return await call(Chunk(chunk.text))
-
-
-def _reply(message_id: str | None) -> ReplyParameters | None:
-    return ReplyParameters(int(message_id), allow_sending_without_reply=True) if message_id else None
+        with readable():
+            try:
+                return await call(chunk)
+            except BadRequest as error:
+                if not chunk.entities or "entit" not in error.message.lower():
+                    raise
+                log.warning("entities_refused", reason=error.message)
+                return await call(Chunk(chunk.text))
+    except TelegramError as error:
+        raise explained(error) from error
 
 
 def _seconds(pause: int | timedelta) -> float:
@@ -232,3 +216,52 @@ def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
 def asking(label: str) -> ForceReply:
     """Has the clients of whom a message is for open a reply to it, with `label` where it is written."""
     return ForceReply(selective=True, input_field_placeholder=label)
+
+
+class TelegramFiles:
+    """Fetches what was sent over Telegram."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+        self._free = asyncio.Semaphore(AT_ONCE)
+
+    async def fetch(self, media: Media) -> bytes:
+        if (media.file.size or 0) > LARGEST:
+            raise _too_large(media)
+        backoff = Backoff(LONGEST_PAUSE)
+        async with self._free:
+            for tried in range(1, FETCH_TRIES + 1):
+                try:
+                    async with asyncio.timeout(FETCH_SECONDS):
+                        return await self._download(media)
+                except BadRequest as error:
+                    log.warning("file_refused", kind=media.file.kind, reason=error.message)
+                    if "too big" in error.message.lower():
+                        raise _too_large(media) from None
+                    raise MediaUnreadable(
+                        _("Telegram no longer has {name}: send it again.", name=_(media.name))
+                    ) from None
+                except (TelegramError, TimeoutError, OSError) as error:
+                    # not the error's words: they may hold the address, which has the token in it
+                    log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=tried)
+                    if tried == FETCH_TRIES or isinstance(error, InvalidToken):
+                        break
+                    pause = explained(error).pause if isinstance(error, RetryAfter) else 0
+                    await backoff.wait(at_least=min(pause, LONGEST_PAUSE))
+        raise MediaUnreadable(_("I could not fetch {name} from Telegram: send /retry in a moment.", name=_(media.name)))
+
+    async def _download(self, media: Media) -> bytes:
+        file = await self._bot.get_file(media.file.file_id)
+        if (file.file_size or 0) > LARGEST:
+            raise _too_large(media)
+        return bytes(await file.download_as_bytearray())
+
+
+def _too_large(media: Media) -> MediaUnreadable:
+    size = f" ({media.file.size / 1024 / 1024:.0f} MB)" if media.file.size else ""
+    return MediaUnreadable(
+        _(
+            "{name} is larger than the 20 MB that Telegram lets bots fetch: send a smaller one, or a part.",
+            name=f"{_(media.name)}{size}",
+        )
+    )

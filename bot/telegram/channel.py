@@ -12,10 +12,10 @@ from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_part, thread_of
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, captioned, laid_out, render
-from config.texts import N_, SOURCE, _, use_language
+from config.texts import N_, _, use_language
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
 from pipeline.arrival import given_up
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.rendering import Part
@@ -48,46 +49,43 @@ _BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answ
 class TelegramChannel:
     """Gives replies to the outbox, and shows meanwhile what goes on."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: AccessControl) -> None:
+    def __init__(
+        self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: AccessControl, tasks: BackgroundTasks
+    ) -> None:
         self._bot = bot
         self._door = door
-        self._mailbox = mailbox
-        self._outbox = outbox
+        self.mailbox = mailbox
+        self.outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
         self._pace = Pace()
-        self._reactions = Reactions(bot, mailbox, self._pace)
+        self._reactions = Reactions(bot, mailbox, self._pace, tasks)
         self._left: dict[str, str] = {}
         self.shown: set[int] = set()
         """Inbox ids whose answer was shown and could not be committed: they are only still to be marked as done."""
 
     async def start(self) -> None:
         """Learn of the previews that an earlier run left in the chats: its turns' new answers grow out of them."""
-        self._left = await self._mailbox.previews()
+        self._left = await self.mailbox.previews()
         await self._reactions.start()
 
-    async def close(self) -> None:
-        """Show nothing more."""
-        await self._reactions.close()
-
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
-        """Where a turn's reply goes."""
         arrival = arrivals[-1]
         session_id = arrival.address.session_id
 
         async def keep(message_id: str) -> None:
             # what can't be kept now only stands twice if the process is killed before the turn ends
             with contextlib.suppress(StoreError):
-                await self._mailbox.keep_preview(session_id, message_id)
+                await self.mailbox.keep_preview(session_id, message_id)
 
         remaining = self._left.pop(session_id, None)
-        preview = Preview(self._bot, arrival.address, self._pace, reply_to=arrival.reply_to, keep=keep, left=remaining)
+        preview = Preview(self._bot, arrival.address, self._pace, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn: through the outbox, or past it where that can't be written."""
         try:
-            await self._outbox.answer(
+            await self.mailbox.answer(
                 arrival.address.session_id,
                 text,
                 inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
@@ -97,6 +95,7 @@ class TelegramChannel:
                 asker=arrival.asker,
                 document=document,
             )
+            self.outbox.hurry(arrival.address.session_id)
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
             parts = await laid_out(text) if document is None else await captioned(text, document)
@@ -122,31 +121,34 @@ class TelegramChannel:
         """Keep in the inbox that work on arrivals begins."""
         # what can't be counted, as on a full disk, is worked on all the same
         with contextlib.suppress(StoreError):
-            await self._mailbox.count_attempt(a.inbox_id for a in arrivals if a.inbox_id is not None)
+            await self.mailbox.count_attempt(a.inbox_id for a in arrivals if a.inbox_id is not None)
 
     async def give_up(self, arrival: Arrival) -> None:
         """Answer an arrival that the program was killed over, and finish it."""
-        await self._outbox.answer(
+        await self.mailbox.answer(
             arrival.address.session_id,
             given_up([arrival]),
             inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
             reply_to=arrival.message_id,
         )
+        self.outbox.hurry(arrival.address.session_id)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        """Keep arrivals for the person's next message."""
-        await self._mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)
+        await self.mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
         """Tell those whose messages the inbox still holds. Past the outbox: it is no news after the next start."""
         try:
             async with asyncio.timeout(GOODBYE_PATIENCE):
-                waiting_ids = {item.id for item in await self._mailbox.waiting()}
+                waiting_ids = {item.id for item in await self.mailbox.waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
-                sent = [send_chunk(self._bot, a.address, _broken_off(a), a.reply_to) for a in waiting]
-                await asyncio.gather(*sent, return_exceptions=True)
+                await asyncio.gather(*map(self._break_off, waiting), return_exceptions=True)
         except (TimeoutError, StoreError) as error:
             log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")
+
+    async def _break_off(self, arrival: Arrival) -> None:
+        with use_language(arrival.language):
+            await send_part(self._bot, arrival.address, render(_(_BROKEN_OFF))[0], arrival.reply_to)
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
@@ -168,19 +170,6 @@ class TelegramChannel:
                     )
             await asyncio.sleep(TYPING_PAUSE)
 
-    def stop_sending(self, arrival: Arrival) -> None:
-        """Send no further part of what is being sent to the chat of an arrival."""
-        self._outbox.stop(arrival.address.session_id)
-
-    def previewed(self, arrival: Arrival, preview: Preview) -> None:
-        """The reply to an arrival takes the place of a preview, and may say no more than that."""
-        if preview.message_id is not None and preview.shows is not None:
-            self._outbox.shown[arrival.address.session_id] = preview.message_id, preview.shows
-
-    def kick(self, arrival: Arrival) -> None:
-        """There is something in the outbox for the chat of an arrival."""
-        self._outbox.kick(arrival.address.session_id)
-
     async def show_uncommitted(self, arrivals: list[Arrival], parts: Sequence[Part], preview_id: str | None) -> bool:
         """Send a text past the outbox; once it is confirmed its arrivals are answered. Whether it is."""
         address, reply_to = arrivals[-1].address, arrivals[-1].reply_to
@@ -196,21 +185,6 @@ class TelegramChannel:
         self.shown |= {a.inbox_id for a in arrivals if a.inbox_id is not None}
         return True
 
-    async def keep_arrivals(self) -> None:
-        """Write down what was received and could not be, if it can be now: before a turn says that it is answered."""
-        with contextlib.suppress(StoreError):
-            await self._mailbox.keep()
-
-    def answered(self, arrivals: list[Arrival]) -> None:
-        """The reply to arrivals is in the outbox."""
-        self._mailbox.finished(a.inbox_id for a in arrivals if a.inbox_id is not None)
-        self.kick(arrivals[-1])
-
-
-def _broken_off(arrival: Arrival) -> Chunk:
-    with use_language(arrival.language or SOURCE):
-        return render(_(_BROKEN_OFF))[0]
-
 
 class _TelegramReply:
     """The reply to one turn."""
@@ -221,11 +195,9 @@ class _TelegramReply:
         self._preview = preview
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far."""
         self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
-        """Show that a tool runs."""
         self._preview.show(f"_{name} …_")
 
     async def show_waiting(self, what: str) -> None:
@@ -234,12 +206,16 @@ class _TelegramReply:
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
         await self._preview.close()
-        await self._channel.keep_arrivals()
+        with contextlib.suppress(StoreError):
+            # what could not be written when it came, before it is said to be answered
+            await self._channel.mailbox.keep()
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
-        self._channel.previewed(last, self._preview)
-        return OutgoingReply(CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker)
+        preview = self._preview
+        if preview.message_id is not None and preview.shows is not None:  # the reply may say no more than that
+            self._channel.outbox.shown[last.address.session_id] = preview.message_id, preview.shows
+        return OutgoingReply(CHANNEL, text, last.reply_to, preview.message_id, keyboard, last.asker)
 
     async def deliver_uncommitted(self, text: str) -> bool:
         """Send past the outbox, which can't be written."""
@@ -247,5 +223,5 @@ class _TelegramReply:
         return await self._channel.show_uncommitted(self._arrivals, await laid_out(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        """The reply is in the outbox by now; send it."""
-        self._channel.answered(self._arrivals)
+        self._channel.mailbox.finished(a.inbox_id for a in self._arrivals if a.inbox_id is not None)
+        self._channel.outbox.kick(self._arrivals[-1].address.session_id)

@@ -143,7 +143,6 @@ class TokenWatch:
         return True
 
     async def keep(self) -> None:
-        """Remember that the token works, also over a restart."""
         if not await self._published.is_shown(_KEPT_AS, self._token):
             await self._published.keep(_KEPT_AS, self._token)
 

@@ -79,7 +79,6 @@ class ChatMigrations:
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
-        """Learn of the moves of earlier runs."""
         moves = await self._moving.known(CHANNEL)
         self._present = {int(former): int(present) for former, present in moves.items()}
 
@@ -111,23 +110,19 @@ class ChatMigrations:
 
         What runs there is ended uncommitted, and comes again from the inbox under the new id.
         """
+        old, new = Address(CHANNEL, str(former)), Address(CHANNEL, str(present))
         async with self._one_at_a_time:
-            if not self.is_known(former, present):
-                self._on_the_way |= {former, present}
-                try:
-                    if not await self._move(Address(CHANNEL, str(former)), Address(CHANNEL, str(present))):
-                        return False
-                finally:
-                    self._on_the_way.clear()
-                self._present[former] = present
-            return True
-
-    async def _move(self, former: Address, present: Address) -> bool:
-        has_moved = False
-        try:
-            await self._runner.let_go(former.owner)
-            has_moved = await self._moving.move(former, present)
-        finally:
-            if not has_moved:
-                self._runner.take_back(former.owner)
-        return has_moved
+            if self.is_known(former, present):
+                return True
+            self._on_the_way |= {former, present}
+            has_moved = False
+            try:
+                await self._runner.let_go(old.owner)
+                has_moved = await self._moving.move(old, new)
+            finally:
+                if has_moved:
+                    self._present[former] = present
+                else:
+                    self._runner.take_back(old.owner)
+                self._on_the_way.clear()
+            return has_moved

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
-from bot.tasks import BackgroundTasks, wait_at_most
+from bot.tasks import wait_at_most
+from bot.telegram.calls import chat_of
 from bot.telegram.updates import UpdateParser, as_new
 from config.texts import N_, _, use_language
 from memory.buttons import Button
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.sessions import SessionRunner
+    from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
     from bot.telegram.callbacks import CallbackHandler
     from bot.telegram.channel import TelegramChannel
@@ -59,52 +61,39 @@ class _Tries:
     not_before: float = 0
 
 
+@dataclass(eq=False)
 class InboxWorker:
     """Takes what the inbox holds to the sessions."""
 
-    def __init__(
-        self,
-        channel: TelegramChannel,
-        mailbox: Mailbox,
-        door: AccessControl,
-        runner: SessionRunner,
-        albums: Albums,
-        speakers: Speakers,
-        letters: UpdateParser,
-        presses: CallbackHandler,
-        arrived: asyncio.Event,
-    ) -> None:
-        self._channel = channel
-        self._mailbox = mailbox
-        self._door = door
-        self._runner = runner
-        self._albums = albums
-        self._speakers = speakers
-        self._letters = letters
-        self._presses = presses
-        self._next_look = SWEEP_PAUSE
-        self._arrived = arrived
-        self._tries: dict[int, _Tries] = {}
-        self._handing: dict[asyncio.Task[None], tuple[str, set[int]]] = {}
-        self._tasks = BackgroundTasks()
+    channel: TelegramChannel
+    mailbox: Mailbox
+    door: AccessControl
+    runner: SessionRunner
+    albums: Albums
+    speakers: Speakers
+    letters: UpdateParser
+    presses: CallbackHandler
+    arrived: asyncio.Event
+    tasks: BackgroundTasks
+    _next_look: float = field(default=SWEEP_PAUSE, init=False)
+    _tries: dict[int, _Tries] = field(default_factory=dict, init=False)
+    _handing: dict[asyncio.Task[None], tuple[str, set[int]]] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:
         """Take up what an earlier run received and did not finish, and from now on whatever comes."""
         await self._sweep()
-        self._tasks.start(self._work(), "inbox")
+        self.tasks.start(self._work(), "inbox")
 
     async def close(self) -> None:
-        """Take nothing more."""
-        await self._tasks.close()
-        await self._presses.close()
+        """Write what is still to be written, once nothing is taken any more."""
         with contextlib.suppress(StoreError):
             await self._write_what_is_owed()
 
     async def _work(self) -> None:
         while True:
-            await wait_at_most(self._arrived, min(self._next_look, SWEEP_PAUSE))
-            self._arrived.clear()
-            with self._runner.places.prioritized():
+            await wait_at_most(self.arrived, min(self._next_look, SWEEP_PAUSE))
+            self.arrived.clear()
+            with self.runner.places.prioritized():
                 await self._sweep()
 
     async def _sweep(self) -> None:
@@ -112,11 +101,11 @@ class InboxWorker:
         with contextlib.suppress(StoreError):  # what can't be written yet keeps nobody from an answer
             await self._write_what_is_owed()
         try:
-            self._albums.let_go()
+            self.albums.let_go()
             # asked before the inbox is read: what is finished in between is then in neither
-            in_hand = self._runner.in_hand() | self._presses.in_hand() | self._channel.shown
+            in_hand = self.runner.in_hand() | self.presses.in_hand() | self.channel.shown
             in_hand = in_hand.union(*(ids for _, ids in self._handing.values()))
-            waiting = await self._mailbox.waiting(but=in_hand)
+            waiting = await self.mailbox.waiting(but=in_hand)
         except Exception:
             log.exception("inbox_unreadable")
             return
@@ -130,12 +119,12 @@ class InboxWorker:
         if by_session:
             await load_sdk()  # now and not in a turn: what is killed while it loads counts as no attempt at the message
         try:
-            await self._runner.expect([arrivals[-1] for arrivals in by_session.values()])
+            await self.runner.expect([arrivals[-1] for arrivals in by_session.values()])
         except Exception:
             log.exception("sessions_not_opened")  # each is opened, or found not to open, by itself
         # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up
         for session_id, arrivals in by_session.items():
-            task = self._tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
+            task = self.tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
             self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
             task.add_done_callback(self._handing.pop)
 
@@ -143,7 +132,7 @@ class InboxWorker:
         """Leave in the inbox what belongs to an album that has not arrived whole yet."""
         self._next_look = SWEEP_PAUSE
         for session_id, arrivals in list(by_session.items()):
-            count, rest = self._albums.unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
+            count, rest = self.albums.unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
             if count:
                 self._next_look = min(self._next_look, rest.total_seconds())
                 for arrival in arrivals[-count:]:
@@ -159,22 +148,22 @@ class InboxWorker:
     async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
         """Submit the arrivals of one session in their order: messages together, a long text in parts for one."""
         await asyncio.gather(*before, return_exceptions=True)
-        if self._door.is_on_the_way(arrivals[0].address):
+        if self.door.moves.is_on_the_way(chat_of(arrivals[0].address)):
             return
         try:
             for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
                 for together in [[item] for item in some] if is_command else [list(some)]:
-                    await self._runner.submit(*together)
+                    await self.runner.submit(*together)
         except Exception:
             log.exception("arrivals_not_taken", session=arrivals[0].address.session_id)
 
     async def _write_what_is_owed(self) -> None:
         """Write what was received, said and answered while it could not be; what is finished is so last of all."""
-        await self._mailbox.keep()
-        await self._runner.write_owed()
-        if visible := set(self._channel.shown):
-            await self._mailbox.done(visible)
-            self._channel.shown -= visible
+        await self.mailbox.keep()
+        await self.runner.write_owed()
+        if visible := set(self.channel.shown):
+            await self.mailbox.done(visible)
+            self.channel.shown -= visible
 
     def _may_be_taken(self, item: InboxItem) -> bool:
         """Whether it is time; what comes to no end again and again is taken ever more rarely."""
@@ -198,30 +187,23 @@ class InboxWorker:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
 
-    async def _named(self, arrival: Arrival) -> Arrival:
-        """An arrival under the name that is its speaker's alone in the group."""
-        if arrival.speaker is None or arrival.speaker_id is None:
-            return arrival
-        name = await self._speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
-        return replace(arrival, speaker=name)
-
     async def _for_sessions(self, item: InboxItem) -> IncomingMessage | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
         if item.is_lost:
             await self._tell_lost(item)
             return None
-        letter = self._letters.kept(item.payload)
-        letter = self._door.here(letter) if letter is not None else None
-        if letter is not None and self._door.is_on_the_way(letter.arrival.address):
+        letter = self.letters.kept(item.payload)
+        letter = self.door.moves.sent_on(letter) if letter is not None else None
+        if letter is not None and self.door.moves.is_on_the_way(chat_of(letter.arrival.address)):
             del self._tries[item.id]
             return None
         # who was let in then may have been shut out since
-        if letter is None or not await self._door.is_allowed(letter):
-            await self._mailbox.done([item.id])
+        if letter is None or not await self.door.is_allowed(letter):
+            await self.mailbox.done([item.id])
         elif item.attempts >= MOST_ATTEMPTS and _is_no_turn(letter):
             await self._give_up(item, letter)
         elif letter.press is not None:
-            self._presses.take(item, letter)
+            self.presses.take(item, letter)
         elif letter.anonymous:
             await self._tell_nobody(item, letter)
         else:
@@ -235,31 +217,35 @@ class InboxWorker:
             text="",
             provenance=Provenance.TYPED,
             received_at=item.received_at,
-            channel=self._channel,
+            channel=self.channel,
             inbox_id=item.id,
         )
-        with use_language(await self._runner.languages.of_chat(arrival.address.owner)):
-            await self._channel.say(arrival, _(_LOST))
+        await self._tell(arrival, _LOST)
 
     async def _tell_nobody(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Say why who writes in the name of a group or a channel is not answered."""
-        arrival = replace(letter.arrival, inbox_id=item.id)
         if letter.edited:
-            await self._mailbox.done([item.id])
-            return
-        with use_language(await self._runner.languages.of(arrival)):
-            await self._channel.say(arrival, _(_NOBODY))
+            await self.mailbox.done([item.id])
+        else:
+            await self._tell(replace(letter.arrival, inbox_id=item.id), _NOBODY)
+
+    async def _tell(self, arrival: Arrival, text: str) -> None:
+        with use_language(await self.runner.languages.of(arrival)):
+            await self.channel.say(arrival, _(text))
 
     async def _take(self, item: InboxItem, letter: IncomingMessage, arrivals: dict[int, Arrival]) -> None:
         """Put the arrival in a message beside the others, if it is to be handed over."""
-        named = await self._named(letter.arrival)
-        arrival = replace(named, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        arrival = replace(letter.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        if arrival.speaker is not None and arrival.speaker_id is not None:
+            # in the group that name is theirs alone
+            name = await self.speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
+            arrival = replace(arrival, speaker=name)
         if arrival.quoted is not None and letter.quoted_reply is not None:
-            made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+            made_of = await self.mailbox.provenance_of(item.session_id, letter.quoted_reply)
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
-            self._channel.stop_sending(arrival)
-        answering = await self._presses.answering(item, letter, arrival)
+            self.channel.outbox.stop(arrival.address.session_id)
+        answering = await self.presses.answering(item, letter, arrival)
         handled = await self._edited(item, arrival, answering, arrivals) if letter.edited else answering
         if handled is not None and handled.inbox_id is not None:
             arrivals[handled.inbox_id] = handled
@@ -267,8 +253,8 @@ class InboxWorker:
     async def _give_up(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Leave an update that the program was killed over again and again, and tell its sender."""
         log.error("update_given_up", update=item.update_id, killed=item.attempts)
-        with use_language(await self._runner.languages.of(letter.arrival)):
-            await self._channel.give_up(replace(letter.arrival, inbox_id=item.id))
+        with use_language(await self.runner.languages.of(letter.arrival)):
+            await self.channel.give_up(replace(letter.arrival, inbox_id=item.id))
 
     async def _edited(
         self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]
@@ -279,30 +265,32 @@ class InboxWorker:
         """
         # a live location that moved, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
-            await self._mailbox.done([item.id])
+            await self.mailbox.done([item.id])
             return None
         await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
-        before = next((a for a in untaken.values() if _same_message(a, edit)), None)
-        waiting = before or self._runner.lanes.replace_waiting(says)
+        before = next(
+            (a for a in untaken.values() if (a.address, a.message_id) == (edit.address, edit.message_id)), None
+        )
+        waiting = before or self.runner.lanes.replace_waiting(says)
         if waiting is not None and waiting.inbox_id is not None:
-            await self._mailbox.correct(item, waiting.inbox_id, as_new(item.payload))
+            await self.mailbox.correct(item, waiting.inbox_id, as_new(item.payload))
             return None if before is None else replace(before, text=says.text, files=says.files)
-        former = await self._mailbox.said_before(item, edit.message_id)
+        former = await self.mailbox.said_before(item, edit.message_id)
         if former is None:
             return says  # what it was edited from was not meant for us, so nobody has read it
         read = self._arrival_of(former)
         if _same_content(edit, read):
-            await self._mailbox.done([item.id])  # a link that got its picture
+            await self.mailbox.done([item.id])  # a link that got its picture
         else:
-            with use_language(await self._runner.languages.of(edit)):
+            with use_language(await self.runner.languages.of(edit)):
                 # of what is gone, as a private talk is, a button would keep the words
-                await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
+                await self.channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
         return None
 
     def _arrival_of(self, payload: str) -> Arrival | None:
         """What an earlier update said; None for one that was emptied since."""
         with contextlib.suppress(Exception):
-            letter = self._letters.kept(payload)
+            letter = self.letters.kept(payload)
             return letter.arrival if letter is not None else None
         return None
 
@@ -320,10 +308,6 @@ def _same_content(arrival: Arrival, other: Arrival | None) -> bool:
 
 def _sent(arrival: Arrival) -> set[str]:
     return {file.unique_id for file in arrival.files if not file.quoted}
-
-
-def _same_message(arrival: Arrival, other: Arrival) -> bool:
-    return arrival.address == other.address and arrival.message_id == other.message_id
 
 
 def _is_no_turn(letter: IncomingMessage) -> bool:

@@ -7,18 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram import MessageOriginChannel, MessageOriginChat, MessageOriginHiddenUser, MessageOriginUser
+from telegram import (
+    Animation,
+    Audio,
+    MessageOriginChannel,
+    MessageOriginChat,
+    MessageOriginHiddenUser,
+    MessageOriginUser,
+    Voice,
+)
 from telegram.ext import filters
 
 from bot.telegram import CHANNEL
-from config.texts import N_
+from bot.telegram.rich_message import rich_media, rich_text
+from config.texts import N_, in_line
 from memory.media.media import MediaFile, MediaKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from telegram import (
-        Audio,
         Contact,
         Document,
         Location,
@@ -26,9 +34,9 @@ if TYPE_CHECKING:
         MessageOrigin,
         PhotoSize,
         Poll,
+        TelegramObject,
         Update,
         VideoNote,
-        Voice,
     )
 
 
@@ -41,6 +49,7 @@ LONGEST_TEXT = 300
 NAME_CHARACTERS = 40
 """What is shown of a name, which its owner chooses freely and may make 129 characters long."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
+# What is content of a message and can't be read here, by its field.
 _UNREADABLE = {
     "animation": N_("this animation"),
     "video": N_("this video"),
@@ -52,7 +61,6 @@ _UNREADABLE = {
     "giveaway_winners": N_("this giveaway"),
     "passport_data": N_("this passport data"),
 }
-"""What is content of a message and can't be read here, by its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +77,18 @@ def content_of(update: Update) -> Content | None:
     message = update.effective_message
     if message is None or message.successful_payment is not None or filters.StatusUpdate.ALL.check_update(update):
         return None
-    text = message.text or message.caption
-    files = files_of(message)
+    text, files = text_of(message), files_of(message)
     if text or files:
-        return Content(text or "", files)
+        return Content(text, files)
     if (described := _described(message, is_new=update.edited_message is None)) is not None:
         return described
     # a field that this version does not know is most likely a new kind of content
     return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
+
+
+def text_of(message: Message) -> str:
+    """The words of a message: its text, its caption, or a rich message as Markdown."""
+    return message.text or message.caption or rich_text(message)
 
 
 def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
@@ -85,7 +97,8 @@ def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]
         if getattr(message, field) is not None and getattr(message, field) != ():
             return () if quoted else (_other(name),)
     media_file = _file_of(message)
-    return () if media_file is None else (replace(media_file, quoted=quoted),)
+    media_files = [media_file] if media_file is not None else map(_rich_file, rich_media(message))
+    return tuple(replace(media_file, quoted=quoted) for media_file in media_files)
 
 
 def _file_of(message: Message) -> MediaFile | None:
@@ -101,6 +114,21 @@ def _file_of(message: Message) -> MediaFile | None:
     if message.video_note is not None:
         return _file(MediaKind.VIDEO_NOTE, message.video_note, None, "video/mp4")
     return None
+
+
+def _rich_file(media: tuple[PhotoSize, ...] | TelegramObject) -> MediaFile:
+    """A photo or a file among the blocks of a rich message."""
+    match media:
+        case tuple():
+            return _file(MediaKind.PHOTO, _best(media))
+        case Voice():
+            return _file(MediaKind.VOICE, media, None, media.mime_type)
+        case Audio():
+            return _file(MediaKind.AUDIO, media, media.file_name or media.title, media.mime_type)
+        case Animation():
+            return _other(_UNREADABLE["animation"])
+        case _:
+            return _other(_UNREADABLE["video"])
 
 
 def plain_name(name: str) -> str:
@@ -135,7 +163,7 @@ def _described(message: Message, *, is_new: bool) -> Content | None:
         return Content(f"{message.dice.emoji} {message.dice.value}")
     if message.venue is not None:
         venue = message.venue
-        place = f"{_short(venue.title)}, {_short(venue.address)}"
+        place = f"{in_line(venue.title, LONGEST_TEXT)}, {in_line(venue.address, LONGEST_TEXT)}"
         return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
     if message.location is not None:
         # one that is shared live tells each move as an edit
@@ -145,8 +173,8 @@ def _described(message: Message, *, is_new: bool) -> Content | None:
     if message.poll is not None:
         return Content(_poll(message.poll), worded=True)
     if message.checklist is not None:
-        tasks = "".join(f"\n- {_short(task.text)}" for task in message.checklist.tasks)
-        return Content(f"[list: {_short(message.checklist.title)}]{tasks}", worded=True)
+        tasks = "".join(f"\n- {in_line(task.text, LONGEST_TEXT)}" for task in message.checklist.tasks)
+        return Content(f"[list: {in_line(message.checklist.title, LONGEST_TEXT)}]{tasks}", worded=True)
     return None
 
 
@@ -175,14 +203,9 @@ def _position(location: Location) -> str:
 
 def _contact(contact: Contact) -> str:
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    return f"[contact: {plain_name(name)}, {_short(contact.phone_number)}]"
+    return f"[contact: {plain_name(name)}, {in_line(contact.phone_number, LONGEST_TEXT)}]"
 
 
 def _poll(poll: Poll) -> str:
-    votes = "".join(f"\n- {_short(option.text)} ({option.voter_count})" for option in poll.options)
-    return f"[poll: {_short(poll.question)}]{votes}"
-
-
-def _short(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= LONGEST_TEXT else f"{plain[:LONGEST_TEXT]}…"
+    votes = "".join(f"\n- {in_line(option.text, LONGEST_TEXT)} ({option.voter_count})" for option in poll.options)
+    return f"[poll: {in_line(poll.question, LONGEST_TEXT)}]{votes}"

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
     from bot.languages import Languages
     from bot.telegram.rendering import Part
-    from memory.buttons import Keyboard
     from memory.mail.mailbox import Mailbox, OutboxItem
-    from memory.messages import Document
 
     Follow = Callable[[int, int], Awaitable[bool]]
 
@@ -57,7 +55,7 @@ class OutboxSender:
 
     def __init__(self, bot: Bot, mailbox: Mailbox, languages: Languages) -> None:
         self._bot = bot
-        self._mailbox = mailbox
+        self.mailbox = mailbox
         self._languages = languages
         self._follow: Follow | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -75,35 +73,11 @@ class OutboxSender:
     async def start(self, follow: Follow) -> None:
         """Send what an earlier run left unsent. follow: goes on in a group under another id; whether that is so."""
         self._follow = follow
-        for session_id in dict.fromkeys(item.session_id for item in await self._mailbox.unsent()):
+        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.unsent()):
             self.kick(session_id)
 
-    async def answer(
-        self,
-        session_id: str,
-        text: str,
-        *,
-        inbox_ids: Sequence[int] = (),
-        reply_to: str | None = None,
-        replaces: str | None = None,
-        keyboard: Keyboard = (),
-        asker: str | None = None,
-        document: Document | None = None,
-        unasked: bool = False,
-    ) -> None:
-        """Send a text that belongs to no turn, and finish the updates that it answers (see Mailbox.answer)."""
-        await self._mailbox.answer(
-            session_id,
-            text,
-            inbox_ids=inbox_ids,
-            reply_to=reply_to,
-            replaces=replaces,
-            keyboard=keyboard,
-            asker=asker,
-            document=document,
-            unasked=unasked,
-        )
-        # with what waits before it in the same chat
+    def hurry(self, session_id: str) -> None:
+        """Send what waits for a session before what waits for others: somebody has asked for the last of it."""
         self._turnstile.hurry(session_id)
         self.kick(session_id)
 
@@ -134,7 +108,7 @@ class OutboxSender:
             while True:
                 self._again.discard(session_id)
                 try:
-                    for item in await self._mailbox.unsent(session_id):
+                    for item in await self.mailbox.unsent(session_id):
                         self._sending[session_id] = item.id
                         if not await self._send(item, backoff):
                             return  # all of it waits in another session now
@@ -160,30 +134,28 @@ class OutboxSender:
             if number < len(sent):
                 continue
             if number > 0 and item.id in self._stopped:
-                await self._mailbox.settle(item, tuple(sent), failure=STOPPED)
+                await self.mailbox.settle(item, tuple(sent), failure=STOPPED)
                 self._stopped.discard(item.id)
                 break
             try:
                 sent.append(await self._insist(item, address, parts, number, backoff))
             except SendFailed as failure:
-                if failure.moved_to is not None and await self._moved(address, failure.moved_to):
+                present = failure.moved_to
+                if present is not None and self._follow is not None and await self._follow(chat_of(address), present):
                     del self._confirmed[item.id]
                     return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
-                await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
+                await self.mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
             if number + 1 < len(parts):  # the last one is recorded with the end
-                await self._mailbox.chunk_sent(item, tuple(sent))
+                await self.mailbox.chunk_sent(item, tuple(sent))
         else:
-            await self._mailbox.settle(item, tuple(sent))
+            await self.mailbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
         return True
 
-    async def _moved(self, address: Address, present: int) -> bool:
-        return self._follow is not None and await self._follow(chat_of(address), present)
-
     async def _parts(self, item: OutboxItem) -> list[Part]:
-        document = await self._mailbox.document(item) if item.has_document else None
+        document = await self.mailbox.document(item) if item.has_document else None
         return await laid_out(item.text) if document is None else await captioned(item.text, document)
 
     async def _insist(

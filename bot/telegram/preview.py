@@ -7,6 +7,7 @@ import contextlib
 import math
 import secrets
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,8 +15,8 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, RetryAfter, TelegramError
 
-from bot.tasks import BackgroundTasks, wait_at_most
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
+from bot.tasks import wait_at_most
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_part, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.tasks import BackgroundTasks
     from bot.telegram.rendering import Chunk
     from memory.mail.mailbox import Mailbox
     from pipeline.arrival import Arrival
@@ -73,38 +75,32 @@ class Pace:
         return True
 
 
+@dataclass(eq=False)
 class Preview:
     """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest.
 
     reply_to: the message that it answers, in a group; None in a private chat, where it is a draft.
-    keep: is told the id of the message that was sent for it. left: such a message of a run that was killed.
+    keep: is told the id of the message that was sent for it. message_id: that one's, or that of a run that was killed.
+    shows: what stands there, as far as that is certain.
     """
 
-    def __init__(
-        self,
-        bot: Bot,
-        address: Address,
-        pace: Pace,
-        *,
-        reply_to: str | None,
-        keep: Keep | None = None,
-        left: str | None = None,
-    ) -> None:
-        self._bot = bot
-        self._address = address
-        self._pace = pace
-        self._reply_to = reply_to
-        self._drafts = reply_to is None
-        self._draft_id = secrets.randbelow(2**31 - 1) + 1
-        self._newest = ""
-        self._shown = ""
-        self.shows: Chunk | None = None
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._first: asyncio.Task[str] | None = None
-        self._shown_at = -math.inf
-        self._keep = keep
-        self.message_id = left
+    bot: Bot
+    address: Address
+    pace: Pace
+    reply_to: str | None
+    keep: Keep | None = None
+    message_id: str | None = None
+    shows: Chunk | None = None
+    _draft_id: int = field(default_factory=lambda: secrets.randbelow(2**31 - 1) + 1, init=False)
+    _newest: str = field(default="", init=False)
+    _shown: str = field(default="", init=False)
+    _shown_at: float = field(default=-math.inf, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _first: asyncio.Task[str] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._drafts = self.reply_to is None
 
     def show(self, text: str) -> None:
         """Show `text` as soon as the pace allows."""
@@ -118,10 +114,7 @@ class Preview:
         return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
-        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one.
-
-        shows: what stands there, as far as that is certain.
-        """
+        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -137,7 +130,7 @@ class Preview:
             await self._changed.wait()
             self._changed.clear()
             pause = DRAFT_PAUSE if self._drafts else EDIT_PAUSE
-            if self._newest != self._shown and not self._pace.allows():
+            if self._newest != self._shown and not self.pace.allows():
                 self._changed.set()  # with what is newest then
                 pause = CROWDED_PAUSE
             elif self._newest != self._shown:
@@ -159,16 +152,16 @@ class Preview:
             return
         chunk = chunks[-1 if self._drafts else 0]
         if self._drafts:
-            await self._bot.send_message_draft(
-                chat_of(self._address),
+            await self.bot.send_message_draft(
+                chat_of(self.address),
                 self._draft_id,
                 chunk.text,
                 entities=chunk.entities,
-                message_thread_id=thread_of(self._address),
+                message_thread_id=thread_of(self.address),
             )
         elif self.message_id is not None:
             self.shows = None  # nobody knows, where this is cancelled on its way
-            await edit_chunk(self._bot, self._address, self.message_id, chunk)
+            await edit_chunk(self.bot, self.address, self.message_id, chunk)
             self.shows = chunk
         elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
             # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
@@ -179,9 +172,9 @@ class Preview:
         self._shown_at = asyncio.get_running_loop().time()
 
     async def _send_first(self, chunk: Chunk) -> str:
-        message_id = await send_chunk(self._bot, self._address, chunk, self._reply_to)
-        if self._keep is not None:
-            await self._keep(message_id)
+        message_id = await send_part(self.bot, self.address, chunk, self.reply_to)
+        if self.keep is not None:
+            await self.keep(message_id)
         return message_id
 
     def _pause_after(self, error: TelegramError | SendFailed) -> float:
@@ -198,17 +191,17 @@ class Preview:
 class Reactions:
     """Reacts to messages that wait. Only for show: what goes wrong is ignored, and what there is no room for is left.
 
-    What stands in a chat is kept in the store, so that the next start takes away what a kill left.
+    What stands in a chat is kept in the store, so that the next start takes away what is left when this one ends.
     """
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, pace: Pace) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, pace: Pace, tasks: BackgroundTasks) -> None:
         self._bot = bot
         self._mailbox = mailbox
         self._pace = pace
         self._group_paces: dict[int, Pace] = {}
         self._refusing: set[int] = set()
         self._begun: dict[tuple[str, str], asyncio.Event] = {}
-        self._tasks = BackgroundTasks()
+        self._tasks = tasks
 
     async def start(self) -> None:
         """Take away what an earlier run left: its messages are taken up now."""
@@ -230,14 +223,12 @@ class Reactions:
         if (event := self._begun.pop(_key(arrival), None)) is not None:
             event.set()
 
-    async def close(self) -> None:
-        """Show nothing more; what stands in the chats is taken away by the next start."""
-        await self._tasks.close()
-
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
         await wait_at_most(event, DELAY)
         chat = chat_of(Address.of(session_id))
-        if event.is_set() or chat in self._refusing or not self._room_in(chat):
+        if event.is_set() or chat in self._refusing:
+            return
+        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_PACE)).allows():  # a private chat has room
             return
         await self._turn_to_show()
         if event.is_set():
@@ -250,10 +241,6 @@ class Reactions:
                 await self._take_away(session_id, message_id)
             else:
                 await self._mailbox.drop_reaction(session_id, message_id)
-
-    def _room_in(self, chat: int) -> bool:
-        """Whether a group may see one more reaction now; a private chat always."""
-        return chat > 0 or self._group_paces.setdefault(chat, Pace(GROUP_PACE)).allows()
 
     async def _turn_to_show(self) -> None:
         """Wait for room among all that is for show."""

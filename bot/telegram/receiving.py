@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -39,14 +40,12 @@ MOST = 10
 _REMEMBERED = 200
 NAMED_WITHIN = timedelta(seconds=5)
 """How long a group's photo may come before the one of its album whose caption names the bot."""
+# Photos of groups that are held for so long.
 _MOST_HELD = 200
-"""Photos of groups that are held for so long."""
 
+# What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
+# All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
 _OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
-
-All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
-"""
 _UNREADABLE = N_(
     "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
     "I keep it as it came; say it in plain words."
@@ -108,29 +107,19 @@ class Albums:
         return count, QUIET - age
 
 
+@dataclass(eq=False)
 class Receiver:
     """Keeps the updates of those who may come in. arrived: something is in the inbox that was not looked at."""
 
-    def __init__(
-        self,
-        bot_id: int,
-        channel: TelegramChannel,
-        mailbox: Mailbox,
-        door: AccessControl,
-        runner: SessionRunner,
-        albums: Albums,
-        letters: UpdateParser,
-        presses: CallbackHandler,
-    ) -> None:
-        self._bot_id = bot_id
-        self._channel = channel
-        self._mailbox = mailbox
-        self._door = door
-        self._runner = runner
-        self._albums = albums
-        self._letters = letters
-        self._presses = presses
-        self.arrived = asyncio.Event()
+    bot_id: int
+    channel: TelegramChannel
+    mailbox: Mailbox
+    door: AccessControl
+    runner: SessionRunner
+    albums: Albums
+    letters: UpdateParser
+    presses: CallbackHandler
+    arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def receive(self, updates: Sequence[RawUpdate]) -> None:
         """Keep the updates of those who may come in. When this returns they may be confirmed to Telegram.
@@ -148,7 +137,7 @@ class Receiver:
             if received is not None:
                 accepted.append((update, received))
         try:
-            with self._runner.places.prioritized():
+            with self.runner.places.prioritized():
                 await self._keep(accepted)
         finally:
             self.arrived.set()  # what can't be kept waits in memory
@@ -156,21 +145,21 @@ class Receiver:
     async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""
         letter = alone or self._of_album(read)
-        letter = self._door.here(letter) if letter is not None else None
+        letter = self.door.moves.sent_on(letter) if letter is not None else None
         if letter is None:
-            await self._door.see_group(read)
+            await self.door.see_group(read)
             await self._hold_of_album(update, read)
-        elif await self._door.is_allowed(letter):
+        elif await self.door.is_allowed(letter):
             arrival = letter.arrival
             session_id, new = arrival.address.session_id, self._new_message(letter)
-            begins = letter.press is not None or self._runner.begins_at_once(arrival)
+            begins = letter.press is not None or self.runner.begins_at_once(arrival)
             makes_private = parse_command(arrival.text)[0] == PRIVATE
             payload, message_id = update.payload, arrival.message_id
             return Received(update.id, session_id, payload, message_id, new, begins=begins, makes_private=makes_private)
         elif letter.press is not None:
-            self._presses.reject(letter)
+            self.presses.reject(letter)
         else:
-            await self._door.reject(letter)
+            await self.door.reject(letter)
         return None
 
     def _new_message(self, letter: IncomingMessage) -> str | None:
@@ -178,12 +167,12 @@ class Receiver:
         number = letter.arrival.message_id
         if letter.edited or letter.press is not None or number is None:
             return None
-        return f"{self._bot_id}/{letter.arrival.address.chat_id}/{number}"
+        return f"{self.bot_id}/{letter.arrival.address.chat_id}/{number}"
 
     async def _keep(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:
         """Put what was received into the inbox: all of it, or each alone where one is something that it can't hold."""
         try:
-            await self._mailbox.receive([received for _, received in updates])
+            await self.mailbox.receive([received for _, received in updates])
         except _OF_ITS_CONTENT as error:
             if len(updates) == 1:
                 await self._set_aside(updates[0][0], error)
@@ -196,53 +185,47 @@ class Receiver:
         readable = []
         for update in updates:
             try:
-                read, letter = self._letters.read(update)
+                read, letter = self.letters.read(update)
             except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
                 await self._set_aside(update, error)
                 continue
             if letter is not None and not letter.private:
-                self._albums.add(letter.arrival.album)
-                readable += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
+                self.albums.add(letter.arrival.album)
+                readable += [(held, *self.letters.read(held)) for held in self.albums.take_held(letter.arrival.album)]
             readable.append((update, read, letter))
         return readable
 
     async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
         """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
-        letter = self._letters.if_meant(read)
+        letter = self.letters.parse(read, kept=True)
         if letter is None or letter.private or letter.edited or letter.arrival.album is None:
             return
-        if await self._door.is_allowed(letter):
-            self._albums.hold(letter.arrival.album, update)
+        if await self.door.is_allowed(letter):
+            self.albums.hold(letter.arrival.album, update)
 
     def _of_album(self, read: Update) -> IncomingMessage | None:
         """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
         message = read.message or read.edited_message
-        if message is None or message.media_group_id not in self._albums:
+        if message is None or message.media_group_id not in self.albums:
             return None
-        return self._letters.in_update(read)
+        return self.letters.parse(read)
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
+        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
         # not the error's own words: they may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
-        try:
-            await self._tell_unread(update)
-        except _OF_ITS_CONTENT as failure:  # it is skipped then
-            log.error("update_skipped", update=update.id, error=type(failure).__name__)
-
-    async def _tell_unread(self, update: RawUpdate) -> None:
-        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
-        sender = sender_of(update, self._channel)
+        sender = sender_of(update, self.channel)
         if sender is None:
             return
-        admitted = await self._door.is_allowed(sender)
+        admitted = await self.door.is_allowed(sender)
         if sender.press is not None:  # nothing of it is lost: it is pressed again, or typed
-            self._presses.refuse_unread(sender, admitted=admitted)
+            self.presses.refuse_unread(sender, admitted=admitted)
         elif sender.private and admitted:
             session_id = sender.arrival.address.session_id
-            with use_language(await self._runner.languages.of_chat(sender.arrival.address.owner)):
+            with use_language(await self.runner.languages.of_chat(sender.arrival.address.owner)):
                 sentence = _(_UNREADABLE, number=update.id)
             if update.id > LARGEST:  # no number that the database holds
-                await self._mailbox.answer(session_id, sentence)
+                await self.mailbox.answer(session_id, sentence)
             else:
-                await self._mailbox.set_aside(Received(update.id, session_id, update.payload), sentence)
-            self._channel.kick(sender.arrival)
+                await self.mailbox.set_aside(Received(update.id, session_id, update.payload), sentence)
+            self.channel.outbox.kick(session_id)

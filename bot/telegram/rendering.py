@@ -26,8 +26,8 @@ LONGEST_TEXT = 4096
 GROWTH = 2
 """So many times its own length a text may become: deeply nested lists are indented ever further."""
 _FENCE = "```"
+# A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny.
 _SHORTEST_CHUNK = 0.5
-"""A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny."""
 
 MOST_PARTS = 5
 """A reply in more messages than this is sent as a file, with its beginning above it."""
@@ -74,9 +74,9 @@ def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
         return markdown, []
 
 
-def unrendered(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
+def unrendered(markdown: str) -> list[Chunk]:
     """`markdown` as messages that show it as it was written."""
-    return list(_split(markdown, [], longest))
+    return list(_split(markdown, [], LONGEST_TEXT))
 
 
 def ending(markdown: str, longest: int) -> str:

@@ -13,22 +13,21 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.tasks import BackgroundTasks, Backoff
+from bot.jobs.scheduled import begin_reminding
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.access import AccessControl, AccessSettings
+from bot.telegram.access import AccessControl
 from bot.telegram.callbacks import CallbackHandler
-from bot.telegram.calls import explained, reason_of
+from bot.telegram.calls import TelegramFiles
 from bot.telegram.channel import TelegramChannel
-from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
-from bot.telegram.files import TelegramFiles
+from bot.telegram.client import BotApiRequest, PollingBot, TokenWatch, readable
 from bot.telegram.groups import ChatMigrations
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
-from bot.telegram.polling import LONGEST_FLOOD, Poller
 from bot.telegram.receiving import Albums, Receiver
+from bot.telegram.sources import Contact, Poller, Webhook
 from bot.telegram.updates import UpdateParser
-from bot.telegram.webhook import Webhook, WebhookConfig
 from config.errors import ConfigurationError
 from config.process import connections, loading_for_good
 from memory.access import AccessList
@@ -40,13 +39,11 @@ from memory.service.menu_cache import MenuCache
 from pipeline.models.client import tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     import httpx
-    from telegram import User
 
     from bot.app import App
-    from bot.monitoring import Heartbeat
     from config.settings import Settings
 
     OnResponse = Callable[[httpx.Response], Awaitable[None]]
@@ -58,8 +55,8 @@ SEND_TIMEOUT = 30
 START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
 
+# Has the phrases of the languages in Latin letters read; those of others are read at their first word.
 _GREETING = "Hello."
-"""Has the phrases of the languages in Latin letters read; those of others are read at their first word."""
 
 
 def telegram_bot(
@@ -105,25 +102,45 @@ def telegram_bot(
 async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses a token that never worked."""
     bot = telegram_bot(app.settings)
-    pulse = app.health.updates
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
+    contact = Contact(app.health.updates, token)
     tasks = BackgroundTasks()
-    tasks.start(_warm_up(app), "warming")
-    async with _introduced(bot, pulse, token) as me:
-        pulse.step(within=START_SECONDS)
+
+    async def warm() -> None:
+        # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
+        with app.runner.places.closed():
+            await warm_up()
+
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(bot.shutdown)
+        stack.push_async_callback(tasks.close)
+        tasks.start(warm(), "warming")
+        await _until_known(bot, contact, token)
+        me = bot.bot
+        contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
-        house = AccessSettings(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
         moves = ChatMigrations(app.memory.moving, app.runner)
-        door = AccessControl(bot, outbox, access, house, moves, app.runner.languages)
-        channel = TelegramChannel(bot, mailbox, outbox, door)
-        albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner)
+        door = AccessControl(
+            bot,
+            outbox,
+            access,
+            moves,
+            app.runner.languages,
+            app.settings.telegram_allowed_ids,
+            app.settings.memory_enabled,
+            tasks,
+        )
+        channel = TelegramChannel(bot, mailbox, outbox, door, tasks)
+        albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
         speakers = Speakers(app.database)
-        inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
+        inbox = InboxWorker(
+            channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived, tasks
+        )
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
@@ -140,65 +157,40 @@ async def run_telegram(app: App) -> None:
             for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
                 outbox.kick(session_id)
 
-        app.jobs.reminders.start(tell)
+        begin_reminding(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _source(app, bot, receiver, token).run()
+            await _source(app, bot, receiver, contact).run()
         finally:
-            await tasks.close()
-            await app.jobs.reminders.close()
+            await tasks.close()  # nothing more is taken, told to strangers, reminded of or shown
             await inbox.close()
-            await door.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
                 await mailbox.take_back_attempts()
-            await channel.close()
             await outbox.close()
 
 
-@contextlib.asynccontextmanager
-async def _introduced(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> AsyncIterator[User]:
-    """The bot's own account, as soon as Telegram can be reached."""
-    try:
-        await _until_known(bot, pulse, token)
-        yield bot.bot
-    finally:
-        await bot.shutdown()
-
-
-async def _until_known(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> None:
-    backoff = Backoff()
+async def _until_known(bot: PollingBot, contact: Contact, token: TokenWatch) -> None:
     while True:
-        pulse.step(within=START_SECONDS)
-        at_least = 0.0
+        contact.pulse.step(within=START_SECONDS)
         try:
             with readable():
                 await bot.initialize()
-        except InvalidToken as error:
-            if await token.is_wrong(bot):
-                raise _wrong_token() from error
-            reason = token.refused()
-            at_least = PAUSE_FOR_GOOD if token.for_good else 0
         except TelegramError as error:
-            token.failed_otherwise()
-            reason, at_least = reason_of(error), min(explained(error).pause, LONGEST_FLOOD)
-            log.warning("telegram_unreachable", reason=reason, remedy="check the network; trying again")
+            if isinstance(error, InvalidToken) and await token.is_wrong(bot):
+                raise _wrong_token() from error
+            await contact.rest_after(error)
         else:
             break
-        pulse.failed(reason)
-        pulse.step(within=backoff.pause(at_least) + START_SECONDS)
-        await backoff.wait(at_least)
     with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
         await token.keep()
 
 
-def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) -> Poller | Webhook:
-    """What brings the updates, by the settings."""
+def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> Poller | Webhook:
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
-        return Poller(bot, receiver.receive, app.health.updates, token)
-    config = WebhookConfig(str(url), secret.get_secret_value())
-    return Webhook(bot, receiver.receive, app.health.updates, app.pages, config, token)
+        return Poller(bot, receiver.receive, contact)
+    return Webhook(bot, receiver.receive, contact, app.pages, str(url), secret.get_secret_value())
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
@@ -214,12 +206,6 @@ def _wrong_token() -> ConfigurationError:
     return ConfigurationError("Telegram refuses TELEGRAM_BOT_TOKEN: copy it again from @BotFather.")
 
 
-async def _warm_up(app: App) -> None:
-    # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
-    with app.runner.places.closed():
-        await warm_up()
-
-
 async def warm_up() -> None:
     """Read the classifier and phrases in a thread: the event loop goes on meanwhile."""
     await asyncio.to_thread(_load)
@@ -227,6 +213,5 @@ async def warm_up() -> None:
 
 @cache
 def _load() -> None:
-    """Once in a process."""
     with loading_for_good():
         captured(_GREETING)

@@ -13,7 +13,8 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.media import content_of, files_of, origin_of, plain_name
+from bot.telegram.media import content_of, files_of, origin_of, plain_name, text_of
+from bot.telegram.rich_message import rich_text
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
 
 LARGEST = 2**63 - 1
 """The largest number that SQLite holds."""
+# Where numbers stand in an update that can't be read; in what people write there are no such quotation marks.
 _UPDATE_ID = re.compile(rb'"update_id"\s*:\s*(\d{1,20})')
 _CHAT_ID = re.compile(rb'"chat"\s*:\s*\{\s*"id"\s*:\s*(-?\d{1,18})\b')
 _SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
-"""Where numbers stand in an update that can't be read; in what people write there are no such quotation marks."""
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 _KEPT_OF_OURS = {"message_id", "message_thread_id", "from", "chat", "date", "reply_markup"}
+# A command at the beginning of a text, for us or for the bot that it names.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
-"""A command at the beginning of a text, for us or for the bot that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,65 +174,6 @@ def _number(of: object) -> int:
     return number if isinstance(number, int) and abs(number) <= LARGEST else 0
 
 
-def parse_update(
-    update: Update,
-    me: User,
-    channel: Channel,
-    commands: Container[str],
-    albums: Container[str] = (),
-    *,
-    kept: bool = False,
-) -> IncomingMessage | None:
-    """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
-
-    In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
-    that is true of one message. What Telegram itself passes on from a linked channel is said to nobody, and what it
-    tells in a chat by itself neither. commands: the names of our commands. albums: those that are meant for us. kept:
-    the update was found to be meant for us when it came.
-    """
-    if update.callback_query is not None:
-        return _pressed(update.callback_query, channel)
-    message = update.message or update.edited_message
-    if message is None or message.from_user is None or message.is_automatic_forward:
-        return None
-    # bots of Telegram's own stand for whoever writes in the name of a chat
-    anonymous = message.sender_chat is not None
-    if message.from_user.is_bot and not anonymous:
-        return None
-    content = content_of(update)
-    if content is None:
-        return None
-    private = message.chat.type == ChatType.PRIVATE
-    text, provenance = content.text, _provenance(message)
-    if content.worded and provenance is Provenance.TYPED:
-        provenance = Provenance.FILE
-    if not private and not kept and message.media_group_id not in albums:
-        ours = _is_our_command(text, me, commands)
-        if (not _is_addressed(message, me)) if ours is None else not (ours and provenance is Provenance.TYPED):
-            return None
-    topic = message.message_thread_id if message.is_topic_message else None
-    arrival = Arrival(
-        address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-        text=_own_command(text, me) if private else _without_mention(text, me),
-        provenance=provenance,
-        received_at=message.date,
-        channel=channel,
-        speaker=None if private else plain_name(message.from_user.full_name),
-        speaker_id=str(message.from_user.id),
-        message_id=str(message.message_id),
-        quoted=_quoted(message, me),
-        files=(*_quoted_files(message, me), *content.files),
-        album=message.media_group_id,
-        origin=origin_of(message),
-        language=message.from_user.language_code,
-    )
-    replied = message.reply_to_message
-    answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
-    name, edited = plain_name(message.from_user.full_name), update.message is None
-    user = message.from_user.id
-    return IncomingMessage(arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous)
-
-
 def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
     """The letter of who presses a button, still without what that says; it is about the message with the button."""
     message = query.message
@@ -262,7 +204,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
 def _quoted(message: Message, me: User) -> Passage | None:
     """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
     replied = message.reply_to_message
-    whole = (replied.text or replied.caption) if replied is not None else None
+    whole = text_of(replied) if replied is not None else None
     wording = message.quote.text if message.quote is not None else whole
     if not wording:
         return None
@@ -314,7 +256,11 @@ def _is_addressed(message: Message, me: User) -> bool:
             return True
         if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
             return True
-    return False
+    return message.text is None and handle in _words(rich_text(message))  # which has no entities
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip("*_~|`.,:;!?()").lower() for word in text.split()]
 
 
 def _without_mention(text: str, me: User) -> str:
@@ -339,28 +285,75 @@ def _is_us(bot: str | None, me: User) -> bool:
 
 
 class UpdateParser:
-    """Reads updates: when they come, and again when they are taken from the inbox."""
+    """Reads updates: when they come, and again when they are taken from the inbox.
+
+    commands: the names of our commands. albums: those that are meant for us.
+    """
 
     def __init__(self, me: User, channel: Channel, commands: Container[str], albums: Container[str]) -> None:
         self._me = me
         self._bot = me.get_bot()
         self._channel = channel
-        self._known = commands
+        self._commands = commands
         self._albums = albums
 
     def read(self, update: RawUpdate) -> tuple[Update, IncomingMessage | None]:
         """An update and the letter in it, if there is any. Raises whatever the library does where it can't read it."""
         read = read_update(update.payload, self._bot)
-        return read, self.in_update(read)
-
-    def in_update(self, update: Update) -> IncomingMessage | None:
-        """The letter in an update, by what is known of albums now."""
-        return parse_update(update, self._me, self._channel, self._known, self._albums)
-
-    def if_meant(self, update: Update) -> IncomingMessage | None:
-        """The letter that an update would be if it were meant for us."""
-        return parse_update(update, self._me, self._channel, self._known, kept=True)
+        return read, self.parse(read)
 
     def kept(self, payload: str) -> IncomingMessage | None:
         """The letter in an update that was found to be meant for us when it came."""
-        return self.if_meant(read_update(payload, self._bot))
+        return self.parse(read_update(payload, self._bot), kept=True)
+
+    def parse(self, update: Update, *, kept: bool = False) -> IncomingMessage | None:
+        """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
+
+        In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
+        that is true of one message. What Telegram itself passes on from a linked channel is said to nobody, and what it
+        tells in a chat by itself neither. kept: the update is meant for us, or is looked at as if it were.
+        """
+        if update.callback_query is not None:
+            return _pressed(update.callback_query, self._channel)
+        message = update.message or update.edited_message
+        if message is None or message.from_user is None or message.is_automatic_forward:
+            return None
+        # bots of Telegram's own stand for whoever writes in the name of a chat
+        anonymous = message.sender_chat is not None
+        if message.from_user.is_bot and not anonymous:
+            return None
+        content = content_of(update)
+        if content is None:
+            return None
+        private = message.chat.type == ChatType.PRIVATE
+        text, provenance = content.text, _provenance(message)
+        if content.worded and provenance is Provenance.TYPED:
+            provenance = Provenance.FILE
+        if not private and not kept and message.media_group_id not in self._albums:
+            ours = _is_our_command(text, self._me, self._commands)
+            meant = _is_addressed(message, self._me) if ours is None else ours and provenance is Provenance.TYPED
+            if not meant:
+                return None
+        topic = message.message_thread_id if message.is_topic_message else None
+        arrival = Arrival(
+            address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
+            text=_own_command(text, self._me) if private else _without_mention(text, self._me),
+            provenance=provenance,
+            received_at=message.date,
+            channel=self._channel,
+            speaker=None if private else plain_name(message.from_user.full_name),
+            speaker_id=str(message.from_user.id),
+            message_id=str(message.message_id),
+            quoted=_quoted(message, self._me),
+            files=(*_quoted_files(message, self._me), *content.files),
+            album=message.media_group_id,
+            origin=origin_of(message),
+            language=message.from_user.language_code,
+        )
+        replied = message.reply_to_message
+        answers = str(replied.message_id) if replied is not None and _is_by(replied, self._me) else None
+        name, edited = plain_name(message.from_user.full_name), update.message is None
+        user = message.from_user.id
+        return IncomingMessage(
+            arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous
+        )

@@ -1,15 +1,20 @@
-"""What is counted for Prometheus. Made only where METRICS_PORT is set: nobody else loads its library."""
+"""What is counted for Prometheus, and its page. Made only where METRICS_PORT is set: nobody else loads its library."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
+from bot.web.server import Page, served
 from memory.log.table_counts import table_counts
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
     from bot.monitoring import Health
     from bot.sessions import SessionQueues
     from memory.service.usage import TokenUse
@@ -44,20 +49,17 @@ class Metrics:
             self._turns.labels(outcome)  # so that a rate can be told from the first one on
 
     def turn_finished(self, turn: Turn) -> None:
-        """Count a turn that has ended."""
         self._turns.labels(str(turn.outcome)).inc()
         self._turn_seconds.observe(sum(turn.timings.values()))
         for system, seconds in turn.timings.items():
             self._system_seconds.labels(system).observe(seconds)
 
     def tokens_used(self, use: TokenUse) -> None:
-        """Count a model call."""
         kinds = {"prompt": use.prompt_tokens, "cached": use.cached_tokens, "completion": use.completion_tokens}
         for kind, number in kinds.items():
             self._tokens.labels(use.model, use.purpose, kind).inc(number)
 
     def error_logged(self, logger: str) -> None:
-        """Count a line of the log that says what went wrong."""
         self._errors.labels(logger).inc()
 
     async def page(self, database: Database, health: Health, lanes: SessionQueues) -> bytes:
@@ -83,12 +85,10 @@ class CountingMeter:
         self._metrics = metrics
 
     async def record(self, use: TokenUse) -> None:
-        """Add one call."""
         self._metrics.tokens_used(use)
         await self._meter.record(use)
 
     async def tokens_today(self) -> int:
-        """What all calls have cost since midnight."""
         return await self._meter.tokens_today()
 
 
@@ -100,5 +100,29 @@ class ErrorCounter(logging.Handler):
         self._metrics = metrics
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count one."""
         self._metrics.error_logged(record.name)
+
+
+@contextlib.asynccontextmanager
+async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
+    """Serve metrics, health and what else the App has pages for at `port` for as long as the context is open.
+
+    Raises ConfigurationError for a port that is taken.
+    """
+
+    async def health() -> Page:
+        trouble = await app.health.trouble()
+        return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
+
+    async def measured() -> Page:
+        text = await metrics.page(app.database, app.health, app.runner.lanes)
+        return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
+
+    app.pages.shown |= {"/healthz": health, "/metrics": measured}
+    counter = ErrorCounter(metrics)
+    logging.getLogger().addHandler(counter)
+    try:
+        async with served(app.pages, port):
+            yield
+    finally:
+        logging.getLogger().removeHandler(counter)

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import re
 import threading
 from concurrent.futures import TimeoutError as TookTooLong
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.web.metrics import ErrorCounter
-from bot.web.pages import Page
 from config.errors import ConfigurationError
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
-
-    from bot.app import App
-    from bot.web.metrics import Metrics
-    from bot.web.pages import Entrance, Pages
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +35,46 @@ UNREAD_BYTES = 65_536
 REFUSED_SECONDS = 1.0
 """How long that may take: who may not send anything is to hold up nothing."""
 _LENGTH = re.compile(r"[0-9]{1,12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What goes back for a request."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Where something may be sent. admits: whether it may, by the headers of the request, in lower case.
+
+    most_bytes: what is longer is not read. take: what is done with it, in the bot's own loop.
+    """
+
+    is_allowed: Callable[[Mapping[str, str]], bool]
+    most_bytes: int
+    take: Callable[[bytes], Coroutine[object, object, Page]]
+
+
+class Pages:
+    """Paths, and what is there. Whoever has something to serve puts it here, whether or not a server runs."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, Callable[[], Coroutine[object, object, Page]]] = {}
+        """What a GET is answered with."""
+        self.entrances: dict[str, Entrance] = {}
+        """Where a POST may go."""
+
+    @contextlib.contextmanager
+    def opened(self, path: str, entrance: Entrance) -> Iterator[None]:
+        """Have an entrance at `path` for as long as the context is open."""
+        self.entrances[path] = entrance
+        try:
+            yield
+        finally:
+            del self.entrances[path]
 
 
 @contextlib.asynccontextmanager
@@ -87,7 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = REQUEST_SECONDS
 
     def do_GET(self) -> None:
-        """Show what is at the path."""
         page = self.server.pages.shown.get(self._at())
         if page is None:
             there = " and ".join(sorted(self.server.pages.shown))
@@ -96,7 +129,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(_asked(page(), self.server.loop, PATIENCE))
 
     def do_POST(self) -> None:
-        """Take what is sent, if it may be sent here."""
         entrance = self.server.pages.entrances.get(self._at())
         if entrance is None:
             self._refuse(Page(HTTPStatus.NOT_FOUND, b"nothing is taken here\n"))
@@ -157,28 +189,3 @@ def _asked(question: Coroutine[object, object, Page], loop: asyncio.AbstractEven
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"the bot's loop does not answer\n")
     except MnemeError as error:
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())
-
-
-@contextlib.asynccontextmanager
-async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
-    """Serve metrics, health and what else the App has pages for at `port` for as long as the context is open.
-
-    Raises ConfigurationError for a port that is taken.
-    """
-
-    async def health() -> Page:
-        trouble = await app.health.trouble()
-        return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
-
-    async def measured() -> Page:
-        text = await metrics.page(app.database, app.health, app.runner.lanes)
-        return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
-
-    app.pages.shown |= {"/healthz": health, "/metrics": measured}
-    counter = ErrorCounter(metrics)
-    logging.getLogger().addHandler(counter)
-    try:
-        async with served(app.pages, port):
-            yield
-    finally:
-        logging.getLogger().removeHandler(counter)

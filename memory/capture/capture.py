@@ -175,6 +175,12 @@ def to_forget(text: str) -> ForgetRequest | None:
     return None if found is None else ForgetRequest(*found)
 
 
+def asks_for_reminder(text: str) -> bool:
+    """Whether `text` has the words in which one asks to be reminded; what of and when, if at all, they don't tell."""
+    plain = text.translate(STRAIGHT)
+    return phrases_of(plain).remind.search(plain) is not None
+
+
 def _asked_for(text: str, read: Callable[[str], str | None]) -> tuple[str, str] | None:
     """What `read` finds in one of the first sentences, and the rest of the text."""
     rest = text

@@ -53,6 +53,11 @@ class Phrases:
         return re.compile(rf"(?:{self._any('forget')})(?!\s+(?:not|nicht|pas)\b)[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property
+    def remind(self) -> re.Pattern[str]:
+        """How one asks to be reminded."""
+        return self._anywhere("remind")
+
+    @functools.cached_property
     def standing(self) -> re.Pattern[str]:
         """What makes a wish hold for good."""
         return self._anywhere("standing")

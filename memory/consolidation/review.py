@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.consolidation.outcome import Consolidated
 from memory.facts.fact import Citation, Doubt, Excerpt, Fact
-from memory.log.sessions import message_of
+from memory.log.quoted import messages_around
 from memory.store.entry import Kind
 from memory.store.entry_rows import ENTRY_ROWS, entry_of
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 MOST = 12
 """Facts that are looked at in one request."""
-BEFORE, AFTER = 10, 30
-"""Messages around the one that a fact came from that are read again."""
 
 _WAITING = f"e.unconfirmed = '{Doubt.NOT_CHECKED}' AND e.deleted_at IS NULL"
 
@@ -58,7 +56,7 @@ class Review:
         done = Consolidated()
         waiting = [entry_of(row) for row in rows]
         while waiting:
-            messages = await self._around(waiting[0])
+            messages = await messages_around(self._database, waiting[0].source_message_id)
             numbers = {message.id for message in messages}
             # what came from the same stretch is looked at together
             together = [entry for entry in waiting if entry is waiting[0] or entry.source_message_id in numbers]
@@ -78,16 +76,6 @@ class Review:
         checked, _ = await self._checker.check(facts, excerpt, memories, deadline)
         pairs = zip(entries, checked, strict=True)
         return [(entry, fact) for entry, fact in pairs if fact.doubt is not Doubt.NOT_CHECKED]
-
-    async def _around(self, entry: Entry) -> list[Message]:
-        rows = await self._database.rows(
-            "SELECT * FROM (SELECT * FROM spoken WHERE conversation_id = (SELECT conversation_id FROM messages"
-            " WHERE id = :id) AND id <= :id ORDER BY id DESC LIMIT :before)"
-            " UNION SELECT * FROM (SELECT * FROM spoken WHERE conversation_id = (SELECT conversation_id FROM messages"
-            " WHERE id = :id) AND id > :id ORDER BY id LIMIT :after) ORDER BY id",
-            {"id": entry.source_message_id, "before": BEFORE + 1, "after": AFTER},
-        )
-        return [message_of(row) for row in rows]
 
 
 def _fact_of(entry: Entry) -> Fact:

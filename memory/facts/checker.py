@@ -37,9 +37,9 @@ class Forgetting:
 
 
 class FactChecker:
-    """Checks what a model gives against a conversation."""
+    """Checks what a model gives against a conversation. look None: nobody looks, and what needs a look waits."""
 
-    def __init__(self, look: SecondLook) -> None:
+    def __init__(self, look: SecondLook | None) -> None:
         self._look = look
 
     async def check(
@@ -60,7 +60,7 @@ class FactChecker:
         open_facts = [at for at, item in enumerate(checked) if item.doubt is None and item.refusal is None]
         open_requests = [at for at, claim in enumerate(requests) if claim is not None]
         claims = [_claim(checked[at]) for at in open_facts] + [claim for claim in requests if claim is not None]
-        verdicts = await self._look.look(claims, excerpt, memories, deadline)
+        verdicts = await self._look.look(claims, excerpt, memories, deadline) if self._look is not None else {}
         for place, at in enumerate(open_facts):
             checked[at] = _judged(checked[at], verdicts.get(place), excerpt, memories)
         follows = {

@@ -49,8 +49,8 @@ class Learning:
     async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
         """Write a memory in a change of its own. replaces: the name of the one that it supersedes.
 
-        What is known in the same words is reinforced, and its decay begins anew. Raises MemoryRefused for what may
-        not be stored, a scope that is no pattern, and a name that nothing has.
+        What is known in the same words is reinforced, and its decay begins anew; what is not confirmed changes nothing
+        of it. Raises MemoryRefused for what may not be stored, a scope that is no pattern, and a name that nothing has.
         """
         async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
             learned = await self.learn_in(change, owner, new, replaces)
@@ -62,8 +62,13 @@ class Learning:
         former = await _replaceable(change, replaces) if replaces else None
         # looked for in here, so that two who say the same at once don't write it twice
         entry = await self._known(owner, new)
+        waiting = await self._waiting(owner, new) if entry is None else None
+        if new.unconfirmed is not None and (same := entry or waiting) is not None:
+            return Learned(same, known=True)
         if entry is not None:
             return await _known_again(change, entry, former, new)
+        if waiting is not None:
+            return await _confirmed(change, waiting, former, new)
         if former is None:
             return Learned(await change.add(new))
         # the kind that nobody gave is that of what is replaced
@@ -79,14 +84,31 @@ class Learning:
             return await change.reinforce(entry)
 
     async def _known(self, owner: str, new: NewEntry) -> Entry | None:
-        saying = await self._saying(owner, new.content)
-        return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
+        return _like(new, await self._saying(owner, new.content))
 
-    async def _saying(self, owner: str, content: str) -> list[Entry]:
-        """The typed memories that hold in just these words, archived ones too."""
-        ids = await self._search.scores(content, owner, Filter(kinds=TYPED_KINDS, archived=None, current=True), ALIKE)
+    async def _waiting(self, owner: str, new: NewEntry) -> Entry | None:
+        """The same memory, where it waits to be confirmed."""
+        saying = await self._saying(owner, new.content, current=False)
+        return _like(new, [entry for entry in saying if entry.unconfirmed is not None])
+
+    async def _saying(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
+        """The typed memories in just these words, archived ones too. current: only those that hold."""
+        only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
+        ids = await self._search.scores(content, owner, only, ALIKE)
         rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({', '.join(map(str, ids))})")
         return [entry for entry in map(entry_of, rows) if wording(entry.content) == wording(content)]
+
+
+def _like(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
+    return next((e for e in entries if e.kind == new.kind and (e.scope or None) == new.scope), None)
+
+
+async def _confirmed(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> Learned:
+    """What waited holds now, by the words that are cited for it."""
+    entry = await change.confirm(await change.rewrite(waiting, new.content, quote=new.quote))
+    if former is not None and await change.is_current(former):
+        entry = await change.supersede_by_known(former, entry)
+    return Learned(entry, superseded=former)
 
 
 async def _known_again(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:

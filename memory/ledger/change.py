@@ -352,7 +352,7 @@ class Change:
         )
 
     def _refuse_archive(self, entry: Entry) -> None:
-        if entry.kind == Kind.ARCHIVE and self._context.author is Author.MODEL:
+        if entry.kind == Kind.ARCHIVE and self._context.author in (Author.MODEL, Author.MCP):
             raise MemoryRefused(f"{entry.name} is an archive, which is never rewritten: add a note instead.")
 
     async def _insert(self, name: str, new: NewEntry) -> int:

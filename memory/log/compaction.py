@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 SUMMARY_TIMEOUT = 15.0
 """Seconds that a summary may take (S0)."""
 MESSAGE_CHARACTERS = 300
-"""How much of each message the summariser sees (S0)."""
+"""How much of each message the summariser sees at least (S0): of a long one its beginning and its end."""
 TRANSCRIPT_CHARACTERS = 24_000
 """How much text the summariser sees in all: a window of 8,192 tokens must hold it."""
 SUMMARY_CHARACTERS = 6_000
@@ -229,11 +229,15 @@ def cut_at(messages: list[Message], keep: int) -> int:
 
 
 def format_transcript(messages: list[Message]) -> str:
-    """Messages as the summariser reads them: no tool results, each cut short, the whole bounded (S0)."""
+    """Messages as the summariser reads them: no tool results, the long ones shortened, the whole bounded (S0).
+
+    What few messages leave of the whole goes to each of them, so that a long document shows more than its title.
+    """
+    spoken = [m for m in messages if m.role in (Role.USER, Role.ASSISTANT) and m.content.strip()]
+    share = max(MESSAGE_CHARACTERS, TRANSCRIPT_CHARACTERS // max(1, 2 * len(spoken)))
     lines = [
-        f"{message.role.value}{worst([message.provenance]).mark}: {_beginning(message.content)}"
-        for message in messages
-        if message.role in (Role.USER, Role.ASSISTANT) and message.content.strip()
+        f"{message.role.value}{worst([message.provenance]).mark}: {_masked(message.content, share)}"
+        for message in spoken
     ]
     return _shortened("\n".join(lines), TRANSCRIPT_CHARACTERS)
 
@@ -249,9 +253,9 @@ def extract(earlier: str | None, messages: list[Message]) -> str:
     return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
 
 
-def _beginning(text: str) -> str:
+def _masked(text: str, limit: int) -> str:
     # masked before it is cut: half a key is no longer known for one
-    return without_secrets(text[: MESSAGE_CHARACTERS * 3])[:MESSAGE_CHARACTERS]
+    return _shortened(without_secrets(_shortened(text, limit * 4)), limit)
 
 
 def _shortened(text: str, limit: int) -> str:

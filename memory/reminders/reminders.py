@@ -258,7 +258,7 @@ def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
             id=number,
         )
     yes = Button(_("Remind me"), f"/remind_{number}", wish.text)
-    return Notice(question, ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
+    return Notice(question.strip(), ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
 
 
 async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:

@@ -62,6 +62,11 @@ def asks(sentence: str) -> bool:
     return _asks_at_once(sentence) or without_talk(sentence) != sentence
 
 
+def is_question(message: str) -> bool:
+    """Whether a message asks and states nothing besides."""
+    return asks(message) and not asked_in(message)
+
+
 def _asks_at_once(sentence: str) -> bool:
     """The same, not only behind talk."""
     if _ASKS.search(sentence):

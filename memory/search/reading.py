@@ -165,8 +165,13 @@ class MemoryStats:
 
     async def sole_owner(self) -> str | None:
         """Whose memory all of it is; None where it is several people's, or nobody's yet."""
-        names = await self._database.rows("SELECT name FROM owners LIMIT 2")
-        return str(names[0][0]) if len(names) == 1 else None
+        names = await self.owners(2)
+        return names[0] if len(names) == 1 else None
+
+    async def owners(self, most: int = 1_000) -> list[str]:
+        """Whose memory there is, the first one first."""
+        rows = await self._database.rows("SELECT name FROM owners ORDER BY id LIMIT ?", (most,))
+        return [row["name"] for row in rows]
 
 
 MOST_RESULTS = 30

@@ -80,6 +80,7 @@ class Author(StrEnum):
     CONSOLIDATION = N_("consolidation")
     COMPACTION = N_("compaction")
     IMPORT = N_("import")
+    MCP = "mcp"
 
 
 class Operation(StrEnum):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import _, ngettext
+from config.texts import _, ngettext, spoken
 from memory.buttons import Notice
 from memory.errors import MnemeError
-from memory.messages import Message, Role, ToolCall
+from memory.messages import Message, Provenance, Role, ToolCall
+from memory.search.questions import is_question
 from memory.search.search import Filter
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from memory.search.recall import Recall
     from pipeline.models.model import ChatModel, ModelAnswer
     from pipeline.prompt.budget import Budget
+    from pipeline.tools.plain_reminders import PlainReminders
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
 
@@ -33,6 +35,7 @@ log = structlog.get_logger(__name__)
 RECALLED_LINES = 6
 """How many lines of memory stand where no model answers."""
 
+SETS_REMINDERS = "reminder_set"
 SAME_CALL_LIMIT = 3
 """The same tool with the same arguments this many times in a row ends the loop."""
 
@@ -63,13 +66,22 @@ class _Used:
 class ToolLoop:
     """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
 
-    recall_only: what to say where no model answers; None: only why.
+    recall_only: what to say where no model answers; None, without memory: only why. reminders: answers what asks for
+    a reminder where the model has no tool for it.
     """
 
     name = "ToolLoop"
 
-    def __init__(self, toolbox: Toolbox, limits: TurnLimits, recall_only: NoModelFallback | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        limits: TurnLimits,
+        recall_only: NoModelFallback | None,
+        reminders: PlainReminders | None,
+        clock: Clock,
+    ) -> None:
         self._toolbox = toolbox
+        self._reminders = reminders
         self._limits = limits
         self._recall_only = recall_only
         self._clock = clock
@@ -78,7 +90,8 @@ class ToolLoop:
         """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
         try:
             async with asyncio.timeout(self._limits.seconds):
-                await self._loop(turn)
+                if not await self._offers_reminder(turn):
+                    await self._loop(turn)
         except ModelError as error:
             if self._recall_only is None or not error.elsewhere or turn.produced:
                 raise
@@ -105,6 +118,19 @@ class ToolLoop:
                 return
             self._check_calls(answer.tool_calls, used)
             await self._execute(turn, used.budget, answer)
+
+    async def _offers_reminder(self, turn: Turn) -> bool:
+        """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
+        assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
+        (*others, message) = turn.user_messages
+        is_typed = not others and message.provenance is Provenance.TYPED
+        has_tool = any(tool.name == SETS_REMINDERS for tool in turn.budget.tools)
+        if self._reminders is None or not is_typed or turn.session.private or has_tool:
+            return False
+        answer = await self._reminders.answer(turn.session, message.content, turn.talking, spoken())
+        if answer is not None:
+            turn.produced.append(Message(Role.ASSISTANT, answer, self._clock()))
+        return answer is not None
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
@@ -241,7 +267,7 @@ async def _shown(showing: Awaitable[None]) -> None:
 
 
 class NoModelFallback:
-    """What is said when no model answers: what memory holds about the question, and how to get a model.
+    """What is said when no model answers: why, and what memory holds about the question.
 
     This is no model: what it says is the failed turn's sentence, so it enters no transcript, no note and no prompt.
     """
@@ -250,10 +276,11 @@ class NoModelFallback:
         self._recall = recall
 
     async def about(self, session: Session, question: str, reason: str) -> str:
-        """Why no model answers, and the lines of memory that fit `question` best."""
-        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
-        hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES + 1)
-        results = [result for result in hits if result.hit.content != question][:RECALLED_LINES]
+        """Why no model answers, and the lines of memory that fit `question` best; that it was asked before is none."""
+        hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES * 2)
+        results = [result for result in hits if result.hit.turn_id is None or not is_question(result.hit.content)]
         if not results:
-            return f"{head}\n\n" + _("I noted your message; I remember nothing about it yet.")
-        return "\n".join([head, "", _("What I remember about that:"), *(f"- {result.text}" for result in results)])
+            return reason
+        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
+        lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
+        return "\n".join([head, "", _("What I remember about that:"), *lines])

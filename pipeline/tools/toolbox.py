@@ -86,6 +86,10 @@ class ToolContext:
         return worst(message.provenance for message in self.messages)
 
 
+class ToolFailed(MnemeError):
+    """A call came to nothing; the text tells a model why."""
+
+
 class _Arguments(BaseModel):
     """What a model may write as arguments of any tool."""
 
@@ -131,23 +135,30 @@ class Tool:
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
         try:
+            return await self.call(context, arguments)
+        except MnemeError as error:
+            return f"error: {error}"
+
+    async def call(self, context: ToolContext, arguments: str) -> str | Passage:
+        """Run with arguments in JSON. Whatever goes wrong is raised as a MnemeError."""
+        try:
             parsed = _signature(self._function).arguments.model_validate_json(arguments or "{}")
         except ValidationError as error:
-            return f"error: the arguments are wrong: {self._wrong(error)}"
+            raise ToolFailed(f"the arguments are wrong: {self._wrong(error)}") from error
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
         reads = self._reads_if is not None and self._reads_if(values)
         if context.private and self._writes and not reads:
-            return f"error: {_PRIVATE}"
+            raise ToolFailed(_PRIVATE)
         try:
             async with asyncio.timeout(TOOL_TIMEOUT):
                 return await self._function(context, **values)
-        except MnemeError as error:
-            return f"error: {error}"
-        except TimeoutError:
-            return f"error: {self.name} took longer than {TOOL_TIMEOUT:g} seconds and was ended"
+        except MnemeError:
+            raise
+        except TimeoutError as error:
+            raise ToolFailed(f"{self.name} took longer than {TOOL_TIMEOUT:g} seconds and was ended") from error
         except Exception as error:
             log.exception("tool_failed", tool=self.name)
-            return f"error: {self.name} failed ({type(error).__name__})"
+            raise ToolFailed(f"{self.name} failed ({type(error).__name__})") from error
 
     def _wrong(self, error: ValidationError) -> str:
         first = error.errors(include_url=False, include_input=False)[0]

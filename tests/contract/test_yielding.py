@@ -11,6 +11,7 @@ import pytest
 import bot.jobs.background
 from bot.jobs.background import BackgroundConsolidation
 from bot.languages import Languages
+from bot.tasks import BackgroundTasks
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
@@ -102,7 +103,12 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)
     background = BackgroundConsolidation(
-        bench.service, bench.notices, Languages(PreferenceStore(database)), yielding.quiet, JobLog(database)
+        bench.service,
+        bench.notices,
+        Languages(PreferenceStore(database)),
+        yielding.quiet,
+        JobLog(database),
+        BackgroundTasks(),
     )
     session = await bench.store.session()
     await bench.store.exchange(session, "I live in Kyiv.", "I see.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.tasks import Backoff
-from bot.telegram import files
+from bot.telegram import calls
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import DOWNLOAD
 from tests.support.servers.telegram_files import Sent, document, photo
@@ -70,6 +70,28 @@ async def test_what_is_no_text_is_told_in_words(
         telegram.user_says(chat_id=ANN, fields=fields)
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert model.requests[0].said == [told]
+
+
+RICH = {"rich_message": {"blocks": [{"type": "paragraph", "text": ["My cat is ", {"type": "bold", "text": "Pixel"}]}]}}
+
+ANSWERED = RICH | {
+    "message_id": 5,
+    "date": 1_760_000_000,
+    "chat": {"id": ANN, "type": "private", "first_name": "Ann"},
+    "from": {"id": ANN, "is_bot": False, "first_name": "Ann"},
+}
+
+
+async def test_a_rich_message_is_read_and_so_is_one_that_is_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, fields=RICH)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says("And this?", chat_id=ANN, fields={"reply_to_message": ANSWERED})
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert model.requests[0].said == ["My cat is **Pixel**"]
+    assert "My cat is **Pixel**" in model.requests[1].prompt
 
 
 @pytest.mark.parametrize(
@@ -176,7 +198,7 @@ async def test_a_forward_tells_whom_it_is_from(
 async def test_a_download_that_fails_is_tried_again(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "Backoff", lambda _longest: Backoff(0.0, 0.0))
+    monkeypatch.setattr(calls, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve():
         telegram.fault(DOWNLOAD, error_code=502, html=True)
         telegram.fault("getFile", drop=True)
@@ -188,9 +210,9 @@ async def test_a_download_that_fails_is_tried_again(
 async def test_a_download_that_fails_for_good_is_said(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "Backoff", lambda _longest: Backoff(0.0, 0.0))
+    monkeypatch.setattr(calls, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve() as app:
-        telegram.fault(DOWNLOAD, error_code=500, times=files.TRIES)
+        telegram.fault(DOWNLOAD, error_code=500, times=calls.FETCH_TRIES)
         telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
         await telegram.wait_for(lambda: telegram.sent(ANN))
         await app.runner.idle(f"telegram:{ANN}")
@@ -229,13 +251,13 @@ async def test_a_download_that_hangs_holds_up_no_other_chat_and_can_be_stopped(
 async def test_files_of_many_chats_are_fetched_side_by_side(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    people = range(1, 2 * files.AT_ONCE)
+    people = range(1, 2 * calls.AT_ONCE)
     late = asyncio.Event()
     async with serve(telegram_allowed_ids=",".join(map(str, people))):
-        telegram.fault("getFile", late=late, times=files.AT_ONCE)
+        telegram.fault("getFile", late=late, times=calls.AT_ONCE)
         for person in people:
             telegram.user_says(chat_id=person, sends=photo(f"of {person}"), caption="Look")
         model.sees = True
-        await telegram.wait_for(lambda: len(telegram.calls_to("getFile")) == files.AT_ONCE)
+        await telegram.wait_for(lambda: len(telegram.calls_to("getFile")) == calls.AT_ONCE)
         late.set()
         await telegram.wait_for(lambda: all(telegram.sent(person) for person in people))

@@ -22,7 +22,7 @@ from telegram import Bot
 
 from bot.doctor.examination import examine
 from bot.doctor.finding import Finding, Verdict
-from bot.services import memory_services
+from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import system_clock
 from memory.service.endpoints import EndpointStore
@@ -96,7 +96,7 @@ async def remember(data: Path, text: str) -> None:
     database = await Database.open(data / "mneme.db")
     settings = Settings.model_validate({"mneme_data_dir": data})
     try:
-        memory = memory_services(settings, database, TokenCounter(), system_clock)
+        memory = MemoryServices(settings, database, TokenCounter(), system_clock)
         await memory.entries.add("console:local", NewEntry(text, name="wifi"))
     finally:
         await database.close()

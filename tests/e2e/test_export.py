@@ -10,9 +10,10 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.start import DATABASE_NAME
 from bot.commands import memory_changes as export_command
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
+from config.settings import DATABASE_NAME
+from config.texts import _, use_language
 from memory.store.database import Database
 from memory.transfer.importing import Importer
 from tests.support.fakes import Person
@@ -171,6 +172,18 @@ async def test_at_the_console_the_file_is_written_where_the_program_was_started(
         assert f"It is in {tmp_path / name}." in capsys.readouterr().out
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
         assert any("mooring" in text for text in files_in((tmp_path / name).read_bytes()).values())
+
+
+async def test_the_console_says_where_it_is_in_the_language_of_the_terminal(
+    app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    address = console_address("local")
+    await chat_once(app, address, "/remember the mooring is number 7")
+    assert await chat_once(app, address, "/export") == 0
+    with use_language("de"):
+        where = _("It is in {path}.", path=tmp_path / "mneme-export-2026-02-07.zip")
+    assert where in capsys.readouterr().out
 
 
 async def test_where_the_console_can_not_write_it_says_why(

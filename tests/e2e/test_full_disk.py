@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.tasks import Backoff
-from bot.telegram import inbox, polling
+from bot.telegram import inbox, sources
 from memory.errors import StoreError
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, Says
@@ -35,7 +35,7 @@ SESSION = f"telegram:{ANN}"
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be written is tried again soon."""
     monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
-    monkeypatch.setattr(polling, "Backoff", lambda: Backoff(longest=0.05))
+    monkeypatch.setattr(sources, "Backoff", lambda: Backoff(longest=0.05))
 
 
 @contextlib.asynccontextmanager

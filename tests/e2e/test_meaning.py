@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.jobs.background import BackgroundEmbedding, always_quiet
+from bot.tasks import BackgroundTasks
 from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError
 from memory.log.sessions import Address
@@ -182,12 +183,13 @@ async def test_what_failed_in_the_background_is_made_up_for_later(start: OpenApp
             always_quiet,
             0.01,
         )
-        background.start()
+        tasks = BackgroundTasks()
+        background.start(tasks)
         await model.wait_for(lambda: len(model.embedder.asked) > 0)
         model.embedder.fault = None
         messages = await app.database.value("SELECT count(*) FROM spoken")
         await model.wait_for(lambda: len(set(model.embedder.asked)) >= messages)
-        await background.close()
+        await tasks.close()
         await embeds(app)
         assert SAID in await shown(model, person, QUESTION)
         assert figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}

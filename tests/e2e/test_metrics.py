@@ -16,7 +16,7 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.web.server import observed
+from bot.web.metrics import observed
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from pipeline.order import ORDER
@@ -140,7 +140,7 @@ async def test_what_waits_and_what_goes_wrong_is_counted(
         telegram.user_says("three", chat_id=ANN)
         await telegram.wait_for(lambda: any(call.error_code == 409 for call in telegram.calls_to("getUpdates")))
         async with asyncio.timeout(20):
-            while 'mneme_errors_total{logger="bot.telegram.polling"}' not in await measured(url):
+            while 'mneme_errors_total{logger="bot.telegram.sources"}' not in await measured(url):
                 pass  # asking it is a way to wait, too
 
 

@@ -11,6 +11,7 @@ from bot.console.console import chat_once, console_address
 from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.support.fakes import Person
+from tests.support.servers.model import Fails
 from tests.support.talk import ECHO
 
 if TYPE_CHECKING:
@@ -40,8 +41,29 @@ def recalled(said: str) -> str:
 
 async def test_with_an_empty_memory_it_says_why_no_model_answers(person: Person) -> None:
     said = await person.says("Where do I live?")
-    assert said.startswith(HEAD)
-    assert said.endswith("\n\nI noted your message; I remember nothing about it yet.")
+    assert said.startswith("The weights of qwen2.5-coder-1.5b are not at ")
+    assert "remember" not in said
+
+
+async def test_only_what_states_something_is_an_answer(person: Person) -> None:
+    await person.says("What is the capital of France?")
+    await person.says("My aunt lives in Lyon, in France")
+    await person.says("/new")
+    lines = recalled(await person.says("Who do I know in France?"))
+    assert "My aunt lives in Lyon" in lines
+    assert "capital" not in lines
+
+
+async def test_an_endpoint_that_is_down_leaves_what_is_remembered(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        person = Person(app)
+        await person.says("My cat is called Murka")
+        await person.says("/new")
+        model.script(*[Fails(500)] * 12)
+        said = await person.says("What is my cat called?")
+    head, _, lines = said.partition("\n\nWhat I remember about that:\n")
+    assert "answered with error 500" in head
+    assert "My cat is called Murka" in lines
 
 
 async def test_it_answers_from_what_was_said_and_noted(person: Person) -> None:
@@ -107,7 +129,7 @@ async def test_one_message_from_the_shell_exits_1_when_no_model_answered(
 ) -> None:
     async with open_app(Settings(), clock) as app:
         assert await chat_once(app, console_address("local"), "Where do I live?") == 1
-    assert capsys.readouterr().err.startswith(HEAD)
+    assert capsys.readouterr().err.startswith("The weights of qwen2.5-coder-1.5b are not at ")
 
 
 async def test_a_long_conversation_is_compacted_without_a_model_too(person: Person) -> None:

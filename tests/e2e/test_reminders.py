@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.services import memory_services
+from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import to_text
 from memory.log.sessions import Address
@@ -133,7 +133,7 @@ async def test_f24_killed_around_its_sending_it_comes_and_only_once(
     environment = bot_environment(telegram, model, ANN)
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
-    memory = memory_services(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
     await memory.reminders.set(CHAT, CHAT, memory.reminders.read(CHAT, "call Ann", "2026-01-01T09:00", Repeat.ONCE))
     # killed in the middle of the sending: Telegram has not taken it
     telegram.fault("sendMessage", stall=True)

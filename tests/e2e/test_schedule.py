@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.jobs.scheduled import WEEKLY, WeeklyHour, WeeklySchedule
+from bot.jobs.scheduled import WEEKLY, WeeklySchedule, weekly_hour
 from bot.languages import Languages
-from bot.services import memory_services
+from bot.services import MemoryServices
+from bot.tasks import BackgroundTasks
 from config.settings import Settings
 from memory.service.jobs import JobLog
 from memory.store.database import Database
@@ -34,8 +35,8 @@ OWNER = "console:local"
 
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
-    memory = memory_services(Settings(), database, TokenCounter(), clock)
-    at = WeeklyHour(day, hour, ZoneInfo("UTC"))
+    memory = MemoryServices(Settings(), database, TokenCounter(), clock)
+    at = weekly_hour(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
     return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
 
@@ -47,7 +48,7 @@ def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
 
 
 async def remembers(app: App, content: str, owner: str = OWNER) -> None:
-    memory = memory_services(app.settings, app.database, TokenCounter(), app.clock)
+    memory = MemoryServices(app.settings, app.database, TokenCounter(), app.clock)
     await memory.entries.add(owner, NewEntry(content, kind=Kind.FACT))
 
 
@@ -72,7 +73,7 @@ async def remembers(app: App, content: str, owner: str = OWNER) -> None:
 )
 def test_the_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
-    assert WeeklyHour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
+    assert weekly_hour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
 
 
 async def test_the_first_start_only_notes_the_moment(schedule: WeeklySchedule, clock: FakeClock) -> None:
@@ -186,7 +187,7 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
 @pytest.mark.parametrize("steps", range(0, 40, 3))
 async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
     schedule = schedule_over(database, clock)
-    memory = memory_services(Settings(), database, TokenCounter(), clock)
+    memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT))
     await schedule.run_if_due()
     clock.forward(days=400)
@@ -198,10 +199,6 @@ async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, cl
     await schedule.run_if_due()
     assert not await schedule.run_if_due()
     assert await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
-
-
-async def test_a_schedule_that_was_never_started_can_be_closed(schedule: WeeklySchedule) -> None:
-    await schedule.close()
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -223,10 +220,11 @@ async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
             while await jobs.ran_at(WEEKLY) != moment:
                 await asyncio.wait([asyncio.create_task(asyncio.sleep(0.02))])
 
-    schedule.start()
+    tasks = BackgroundTasks()
+    schedule.start(tasks)
     await noted(clock())
     for days in (-30, 7):
         wall_clock.forward(days=days)
         clock.forward(days=days)
         await noted(clock())
-    await schedule.close()
+    await tasks.close()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from bot.tasks import BackgroundTasks
 from bot.telegram.access import MINUTE, MOST_A_MINUTE, MOST_WAITING, Strangers
 from config.errors import ConfigurationError
 from memory.access import CODE_ATTEMPTS, AccessList
@@ -485,7 +486,8 @@ async def test_39_a_hundred_strangers_cost_the_owner_nothing_and_ten_are_told_in
 
 async def test_39_strangers_are_told_once_each_ten_in_any_minute_and_only_so_many_wait() -> None:
     now, told, ten = [0.0], list[int](), asyncio.Event()
-    strangers = Strangers(lambda: now[0])
+    tasks = BackgroundTasks()
+    strangers = Strangers(tasks, lambda: now[0])
 
     async def say(number: int) -> None:
         told.append(number)
@@ -503,7 +505,7 @@ async def test_39_strangers_are_told_once_each_ten_in_any_minute_and_only_so_man
     assert strangers.pause() == 1
     now[0] += 1
     assert strangers.pause() == 0
-    await strangers.close()
+    await tasks.close()
     assert told == list(range(MOST_A_MINUTE))
 
 

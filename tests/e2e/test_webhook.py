@@ -15,8 +15,9 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.telegram.webhook import MOST_BYTES
-from bot.web.server import AT_ONCE, observed
+from bot.telegram.sources import MOST_BYTES
+from bot.web.metrics import observed
+from bot.web.server import AT_ONCE
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
@@ -191,7 +192,7 @@ async def test_of_strangers_nothing_is_kept(hooked: Hooked, telegram: BotApiServ
 async def test_a_webhook_that_is_taken_away_is_set_again_and_one_that_is_not_reached_is_told(
     hooked: Hooked, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.webhook.LOOK_PAUSE", 0.02)
+    monkeypatch.setattr("bot.telegram.sources.LOOK_PAUSE", 0.02)
     async with hooked() as (app, url):
         async with httpx.AsyncClient() as client:
             await client.post(f"{telegram.url}/bot{BotApiServer.TOKEN}/deleteWebhook")

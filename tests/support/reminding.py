@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.services import memory_services
+from bot.services import MemoryServices
 from memory.log.sessions import Address
 from memory.reminders.recurrence import Repeat
 from memory.text.tokens import TokenCounter
@@ -13,7 +13,6 @@ from tests.support.serving import ANN
 
 if TYPE_CHECKING:
     from bot.app import App
-    from bot.services import MemoryServices
 
 
 CHAT = f"telegram:{ANN}"
@@ -25,7 +24,7 @@ async def everybody(session_id: str) -> bool:
 
 
 def memory_of(app: App) -> MemoryServices:
-    return memory_services(app.settings, app.database, TokenCounter(), app.clock)
+    return MemoryServices(app.settings, app.database, TokenCounter(), app.clock)
 
 
 async def is_set(

@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 
 from memory.log.compaction import (
     EXTRACT_CHARACTERS,
-    MESSAGE_CHARACTERS,
     SUMMARY_CHARACTERS,
     SUMMARY_TIMEOUT,
     TRANSCRIPT_CHARACTERS,
@@ -251,7 +250,7 @@ async def test_one_giant_message_does_not_compact_for_ever(store: Store, session
         await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert len(summaries.asked) <= 2
     assert await store.seen(session) == ["question 0 ", "answer 0 a"]
-    assert max(len(text) for _, text in summaries.asked) < 1000
+    assert max(len(text) for _, text in summaries.asked) <= TRANSCRIPT_CHARACTERS
 
 
 async def test_settings_that_keep_more_than_the_window_do_not_compact_on_every_turn(
@@ -334,14 +333,25 @@ async def test_without_a_model_ten_compactions_keep_the_first_and_the_latest_wor
     assert len(set(names)) == 10
 
 
-async def test_tool_results_are_left_out_and_each_message_is_cut_for_the_summariser(
+async def test_tool_results_are_left_out_and_long_messages_show_their_beginning_and_end(
     store: Store, session: Session
 ) -> None:
     summaries = Summaries()
-    await store.turn(session, user("q" * 1000), calls("1"), result("1", "secret " * 100), assistant("a" * 1000))
+    document = f"Lease {'q' * 50_000} signed by Ann"
+    await store.turn(session, user(document), calls("1"), result("1", "secret " * 100), assistant("a" * 1000))
     await talk(store, session, 2)
     await service(store, summaries).compact(session, keep=4)
-    assert summaries.asked == [(None, f"user: {'q' * MESSAGE_CHARACTERS}\nassistant: {'a' * MESSAGE_CHARACTERS}")]
+    ((_earlier, asked),) = summaries.asked
+    read, answer = asked.split("\nassistant: ")
+    assert read.startswith("user: Lease qqq")
+    assert read.endswith("signed by Ann")
+    assert answer == "a" * 1000
+    assert len(asked) <= TRANSCRIPT_CHARACTERS
+
+
+async def test_of_many_messages_each_has_its_place(store: Store, session: Session) -> None:
+    text = format_transcript([user(f"{n} " + "q" * 1000) for n in range(60)])
+    assert all(f"user: {n} q" in text for n in range(60))
 
 
 @given(st.lists(st.builds(user, st.text("ab \n", max_size=2000)), max_size=300), st.text(max_size=5000))

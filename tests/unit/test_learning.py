@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -301,6 +302,32 @@ async def test_what_the_user_says_too_gets_the_weight_of_that(learning: Learning
     assert (await store.entries.get(ANN, learned.entry.name)).trusted
     await undo.undo(ANN)
     assert not (await store.entries.get(ANN, learned.entry.name)).trusted
+
+
+async def test_what_is_not_confirmed_is_written_once_and_changes_nothing_that_holds(
+    learning: Learning, database: Database
+) -> None:
+    doubted = NewEntry("Drinks tea", kind=Kind.FACT, stem="fact", author=Author.MCP, unconfirmed="nobody said so")
+    first, second = await learning.learn(ANN, doubted), await learning.learn(ANN, doubted)
+    assert (first.known, second.known, second.entry.id) == (False, True, first.entry.id)
+    held = await learn(learning, "Rides a bicycle")
+    before = await rows(database)
+    again = await learning.learn(ANN, replace(doubted, content="Rides a bicycle."))
+    assert (again.known, again.entry) == (True, held)
+    assert await rows(database) == before
+
+
+async def test_what_waited_holds_once_its_person_says_so_and_one_undo_has_it_wait_again(
+    learning: Learning, store: Store, undo: Undo
+) -> None:
+    doubted = NewEntry("Drinks tea", kind=Kind.FACT, stem="fact", author=Author.MCP, unconfirmed="nobody said so")
+    waiting = (await learning.learn(ANN, doubted)).entry
+    said = NewEntry("Drinks tea.", kind=Kind.FACT, stem="fact", author=Author.CAPTURE, quote="I drink tea")
+    learned = await learning.learn(ANN, said)
+    assert (learned.known, learned.entry.id, learned.entry.unconfirmed) == (False, waiting.id, None)
+    assert (learned.entry.author, learned.entry.trusted, learned.entry.quote) == ("capture", True, "I drink tea")
+    await undo.undo(ANN)
+    assert await store.entries.get(ANN, waiting.name) == waiting
 
 
 async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning: Learning) -> None:

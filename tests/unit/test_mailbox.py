@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.jobs.scheduled import Maintenance
+from bot.tasks import BackgroundTasks
 from memory.mail.mailbox import InboxItem, Mailbox, Received
 from memory.mail.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
@@ -197,8 +198,9 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
             IntegrityCheck(app.database),
             PendingErasures(app.database),
         )
-        keeping.start()
+        tasks = BackgroundTasks()
+        keeping.start(tasks)
         async with asyncio.timeout(20):
             await pruning.done.wait()
-        await keeping.close()
+        await tasks.close()
         assert await app.database.value("SELECT count(*) FROM inbox") == 0

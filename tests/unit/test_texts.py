@@ -88,6 +88,15 @@ def test_a_language_is_spoken_for_as_long_as_asked() -> None:
     assert _("Stopped.") == N_("Stopped.") == "Stopped."
 
 
+@pytest.mark.parametrize(
+    ("tag", "stopped"),
+    [("de-AT", "Angehalten."), ("de_DE.UTF-8", "Angehalten."), ("pt-br", "Stopped."), (None, "Stopped.")],
+)
+def test_the_language_of_a_tag_is_spoken_and_english_for_one_that_means_none(tag: str | None, stopped: str) -> None:
+    with use_language(tag):
+        assert _("Stopped.") == stopped
+
+
 def test_numbers_have_their_forms() -> None:
     with use_language("ru"):
         forms = [ngettext("{n} message", "{n} messages", n) for n in (1, 3, 5, 21, 12)]

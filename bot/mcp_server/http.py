@@ -1,0 +1,96 @@
+"""/mcp of `mneme run`: memory for programs that show a token, by streamable HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from bot.mcp_server.owner import served_owner
+from bot.mcp_server.server import memory_server
+from bot.mcp_server.tools import MemoryTools
+from bot.web.asgi import HOST, web_served
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mcp.server.lowlevel.server import Server
+    from pydantic import HttpUrl
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from bot.app import App
+
+PATH = "/mcp"
+MOST_BYTES = 1_000_000
+"""How long a request may be: an entry of 20,000 characters takes a tenth."""
+
+
+class BearerToken:
+    """Lets requests through that show the token; all others are answered 401, and nothing of them is read."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or self._has_token(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        body = {"error": "invalid_token", "error_description": "Show MCP_TOKEN as `Authorization: Bearer ...`."}
+        await JSONResponse(body, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+
+    def _has_token(self, headers: Headers) -> bool:
+        scheme, _space, token = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
+
+
+def mcp_app(server: Server[Any], token: str, url: HttpUrl | None) -> Starlette:
+    """What is served. url: the address outside, where a web server in front passes it on.
+
+    Each request stands for itself, in the protocol of 2026-07-28 and those before, so nothing is held between them.
+    """
+    manager = StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        stateless=True,
+        security_settings=_only_from(url),
+        max_request_body_size=MOST_BYTES,
+    )
+    # nothing is sent that was not asked for: who would listen (GET), or end a session (DELETE), is told 405
+    guarded = BearerToken(manager.handle_request, token)
+    return Starlette(routes=[Route(PATH, guarded, methods=["POST"])], lifespan=lambda _: manager.run())
+
+
+@contextlib.asynccontextmanager
+async def mcp_served(app: App, token: str) -> AsyncIterator[None]:
+    """Serve the App's memory for as long as the context is open. Raises ConfigurationError for a port that is taken."""
+    settings = app.settings
+
+    async def owner_of() -> str:
+        return await served_owner(settings, app.memory)
+
+    server = memory_server(MemoryTools(app.memory, app.checker), owner_of)
+    async with web_served(mcp_app(server, token, settings.web_url), settings.web_port):
+        yield
+
+
+def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:
+    """Whose requests are taken: those that name this machine or the address outside, and no other.
+
+    A web page may point a name of its own at 127.0.0.1, and would be let in by the browser of who opens it.
+    """
+    here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
+    hosts, origins = [*here], [f"http://{name}" for name in here]
+    if url is not None:
+        host = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
+        hosts.append(host)
+        origins.append(f"{url.scheme}://{host}")
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

@@ -1,0 +1,41 @@
+"""`mneme mcp`: memory for the program that started this one, over standard input and output."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import typer
+from mcp.server.stdio import stdio_server
+
+from bot.cli.memory_cli import open_memory
+from bot.mcp_server.owner import served_owner
+from bot.mcp_server.server import memory_server
+from bot.mcp_server.tools import MemoryTools
+from config.errors import ConfigurationError
+from memory.facts.checker import FactChecker
+
+
+async def serve_stdio(named: str | None) -> None:
+    """Serve until the input ends. It works on the database itself, beside a bot that runs or none.
+
+    named: the owner to serve, None for the one that the settings mean. What is learned is looked at by the bot that
+    runs, so that no model has to be loaded here. Raises ConfigurationError, or StoreError.
+    """
+    # a thread waits for input, and would hold up the end that Python makes of Ctrl-C; a kill at any moment is harmless
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        typer.echo(
+            "Serving memory to a program that speaks MCP; Ctrl-C ends it. How one is connected: docs/mcp.md.", err=True
+        )
+    async with open_memory(by_meaning=True) as opened:
+        if not opened.settings.memory_enabled:
+            raise ConfigurationError("Memory is off: set MEMORY_ENABLED=true to have other programs ask it.")
+        owner = await served_owner(opened.settings, opened.memory, named)
+
+        async def owner_of() -> str:
+            return owner
+
+        server = memory_server(MemoryTools(opened.memory, FactChecker(None)), owner_of)
+        async with stdio_server() as (requests, answers):
+            await server.run(requests, answers, server.create_initialization_options())

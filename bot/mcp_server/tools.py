@@ -1,0 +1,243 @@
+"""What other programs may ask of memory and do to it: the tools, and what they answer.
+
+They see what their owner would see with /memory and /recall. What they write is by the author `mcp`, and holds only
+where words that the user typed bear it out; all else waits for the user's word and stands in no prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote as percent_encoded
+
+from pydantic import AliasChoices, Field
+
+from bot.cli.memory_cli import entry_json
+from config.secrets import without_secrets
+from memory.errors import MnemeError, Postponed
+from memory.facts.checker import FactChecker
+from memory.facts.fact import Citation, Doubt, Fact
+from memory.log.quoted import QuotedMessages
+from memory.search.formatting import excerpt
+from memory.search.reading import MOST_RESULTS, Wanted
+from memory.search.search import Filter
+from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
+from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
+from memory.text.sought import QueryTerms
+from pipeline.tools.cited_writes import CitedWrites
+from pipeline.tools.entries import stats_tool
+from pipeline.tools.toolbox import Texts, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.services import MemoryServices
+    from memory.facts.fact import CheckedFact, KnownMemory
+    from memory.facts.fact_store import Learned
+    from memory.search.recall import RecallResult
+    from memory.search.search import Hit
+    from memory.store.entry import Entry
+
+MOST_QUERIES = 8
+LONGEST_QUERY = 2_000
+"""Characters of a question, a name or a quote: more only takes time."""
+ANSWER_TOKENS = 8_000
+"""What one answer of memory_recall, or what was said around a message, may hold."""
+RESULTS = 10
+"""How many results `search` gives."""
+TITLE_CHARACTERS = 100
+MEMORY = "memory://"
+ENTRIES, MESSAGES = f"{MEMORY}entries/", f"{MEMORY}messages/"
+# What `search` names its results by.
+_FETCHED = re.compile(r"(?P<kind>entry|message):(?P<number>[0-9]{1,15})")
+
+Query = Annotated[str, Field(max_length=LONGEST_QUERY)]
+
+
+class NotThere(MnemeError):
+    """What is asked for by its id is not there."""
+
+
+class MemoryTools:
+    """The tools over an installation's memory. checker: what looks at what is learned."""
+
+    def __init__(self, memory: MemoryServices, checker: FactChecker) -> None:
+        self._memory = memory
+        self._quoted = QuotedMessages(memory.database, memory.search)
+        self._writes = CitedWrites(checker, memory.entries, memory.zone_of)
+        self._unlooked = CitedWrites(FactChecker(None), memory.entries, memory.zone_of)
+        self.reading = [
+            Tool(function) for function in (self.memory_recall, self.memory_get, self.search, self.fetch)
+        ] + [stats_tool(memory.stats)]
+        self.learning = Tool(self.memory_learn, writes=True)
+        self.forgetting = Tool(self.memory_forget, writes=True)
+
+    async def memory_recall(
+        self,
+        context: ToolContext,
+        queries: Annotated[
+            Texts,
+            Field(
+                min_length=1,
+                max_length=MOST_QUERIES,
+                validation_alias=AliasChoices("queries", "query"),
+                description="questions or words, each looked up by itself; the name of a memory reads it whole",
+            ),
+        ],
+        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = RESULTS,
+    ) -> str:
+        """Search what the user said in earlier conversations and what is remembered of them, best first.
+
+        Each line has its date and source. What is marked unconfirmed or superseded does not hold.
+        """
+        shortened = [query[:LONGEST_QUERY] for query in queries]
+        page = await self._memory.reading.search(shortened, context.owner, Wanted(Filter(), 1, ANSWER_TOKENS))
+        return without_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
+
+    async def memory_get(self, context: ToolContext, name: Query) -> str:
+        """Read one memory whole, by its name: what it says, since when, where it came from, whether it is confirmed."""
+        return await self.entry(context.owner, name)
+
+    async def memory_learn(
+        self,
+        context: ToolContext,
+        text: Annotated[str, Field(max_length=LONGEST_CONTENT, description="one fact about the user, in one sentence")],
+        quote: Annotated[
+            str,
+            Field(
+                max_length=LONGEST_QUERY,
+                description="the user's own words that say so, as they typed them in a conversation with Mneme",
+            ),
+        ] = "",
+    ) -> str:
+        """Remember a fact about the user. Without words of theirs that bear it out it waits until they confirm it."""
+        # before anything is looked up by it, or shown to a model
+        refuse_secret(f"{text}\n{quote}")
+        checked = await self._checked(context, text, quote)
+        repeated = _first(checked.repeats)
+        if checked.doubt is None and repeated is not None:
+            return without_secrets(f"known already as {repeated.name}: {repeated.content}")
+        replaced = _first(checked.replaces) if checked.doubt is None and not checked.is_past else None
+        new = NewEntry(
+            text,
+            stem=Kind.FACT,
+            kind=Kind.FACT,
+            author=Author.MCP,
+            quote=checked.quote,
+            source_message_id=checked.message.id if checked.message is not None else None,
+            unconfirmed=checked.doubt,
+            valid_until=checked.message.created_at if checked.message is not None and checked.is_past else None,
+        )
+        # by its number: the name is its successor's, if somebody was faster
+        learned = await self._memory.learning.learn(context.owner, new, f"#{replaced.id}" if replaced else None)
+        return without_secrets(_outcome(learned))
+
+    async def memory_forget(self, context: ToolContext, name: Query) -> str:
+        """Delete one memory by its name. The user can take that back with /undo."""
+        removed = await self._memory.entries.remove(context.owner, name, Author.MCP)
+        return f"forgotten: {removed.name}: {without_secrets(removed.content)}"
+
+    async def search(self, context: ToolContext, query: Query) -> str:
+        """Search the user's memories and conversations; gives ids, titles and addresses, to be read with fetch."""
+        results = await self._memory.recall.recall(query, context.owner, Filter(), RESULTS)
+        return _as_json({"results": [_result(result, query) for result in results]})
+
+    async def fetch(self, context: ToolContext, id: Query) -> str:  # noqa: A002  # as OpenAI's clients call it
+        """Read one result of search whole, by its id."""
+        match = _FETCHED.fullmatch(id)
+        if match is None:
+            raise NotThere(f"there is no {id[:80]!r}: take an id that search has given")
+        number = int(match["number"])
+        document: dict[str, object]
+        if match["kind"] == "message":
+            document = {
+                "title": f"Conversation around message {number}",
+                "text": await self.conversation(context.owner, number),
+                "url": f"{MESSAGES}{number}",
+                "metadata": {"kind": "message"},
+            }
+        else:
+            entry = await self._memory.entries.get(context.owner, f"#{number}")
+            values = _masked(entry_json(entry))
+            metadata = {key: str(value) for key, value in values.items() if value and key not in ("content", "name")}
+            document = {
+                "title": _marked(entry.name, entry),
+                "text": values["content"],
+                "url": f"{ENTRIES}{percent_encoded(entry.name, safe='')}",
+                "metadata": metadata,
+            }
+        return _as_json({"id": id, **document})
+
+    async def entry(self, owner: str, name: str) -> str:
+        """An entry in JSON. Raises MemoryRefused where nothing is called so."""
+        return _as_json(_masked(entry_json(await self._memory.entries.get(owner, name))))
+
+    async def conversation(self, owner: str, message: int) -> str:
+        """What was said around a message. Raises NothingThere."""
+        passage = await self._memory.reading.around(message, owner, ANSWER_TOKENS)
+        return without_secrets(passage.text)
+
+    async def long_term(self, owner: str) -> str:
+        """The text of MEMORY.md."""
+        return without_secrets(await self._memory.long_term.read(owner))
+
+    async def _checked(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
+        """What is to be learned with the verdict on it, by the messages around the one that holds the quote."""
+        messages = await self._quoted.around(quote, context.owner)
+        context = replace(context, messages=tuple(messages))
+        memories: list[KnownMemory] = []
+        if messages:
+            fact = Fact("", text, Kind.FACT, citation=Citation(None, quote))
+            memories = await self._memory.facts.related(context.owner, [fact], messages[0].id or 0)
+        try:
+            return await self._writes.check(context, text, quote, memories)
+        except Postponed:  # a person waits for the model
+            return await self._unlooked.check(context, text, quote, memories)
+
+
+def _first(memories: Sequence[KnownMemory]) -> Entry | None:
+    """The first of the typed memories among what a fact repeats or replaces; notes and lines of MEMORY.md stay."""
+    return next((m.entry for m in memories if m.entry is not None and m.entry.kind in TYPED_KINDS), None)
+
+
+def _outcome(learned: Learned) -> str:
+    """What became of something learned, for the program."""
+    entry = learned.entry
+    known = "known already" if learned.known else "saved"
+    if entry.unconfirmed is None:
+        instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
+        return f"{known} as {entry.name}: {entry.content}{instead}"
+    if entry.unconfirmed == Doubt.NOT_CHECKED:
+        return f"{known} as {entry.name}, not confirmed: it is checked later, and holds from then on"
+    return (
+        f"{known} as {entry.name}, not confirmed: it holds once the user confirms it (/memory unsure in their chat), "
+        "or with a quote of theirs that says it"
+    )
+
+
+def _marked(name: str, memory: Hit | Entry) -> str:
+    """A title that says of what does not hold that it doesn't."""
+    if memory.unconfirmed is not None:
+        return f"[unconfirmed] {name}"
+    return f"[superseded] {name}" if memory.superseded_by is not None else name
+
+
+def _result(result: RecallResult, query: str) -> dict[str, str]:
+    hit = result.hit
+    if hit.name is None:
+        title = excerpt(result.text, QueryTerms(query), TITLE_CHARACTERS)
+        return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
+    title = f"{_marked(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), TITLE_CHARACTERS)}"
+    url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
+    return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
+
+
+def _masked(values: dict[str, object]) -> dict[str, object]:
+    # before there is JSON around it: what announces a secret is looked for in the text itself
+    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,87 @@
+"""A model without tools: what asks for a reminder in plain words is offered with day and hour, never just promised."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.fakes import Person
+from tests.support.servers.model import Fails, Says
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+# the clock of the tests stands at Saturday, 7 February 2026, 12:15 UTC
+
+
+@pytest.fixture
+def plain(start: OpenApp) -> OpenApp:
+    """A Mneme whose model the catalogue gives no tools."""
+    return functools.partial(start, llm_model="qwen2.5-coder-1.5b", timezone="UTC")
+
+
+async def offered(app: App) -> list[tuple[str, str, str]]:
+    """The reminders there are: state, text and moment."""
+    rows = await app.database.rows("SELECT state, text, next_at FROM reminders ORDER BY id")
+    return [(row["state"], row["text"], row["next_at"]) for row in rows]
+
+
+def read(**fields: object) -> Says:
+    return Says(json.dumps(fields))
+
+
+@pytest.mark.parametrize(
+    ("message", "wish", "moment"),
+    [
+        ("Remind me tomorrow at 9 to call Ann", {"day": "2026-02-08", "hour": "09:00"}, "2026-02-08T09:00"),
+        ("Kannst du mich in 20 Minuten an Ann erinnern?", {"in_minutes": 20}, "2026-02-07T12:35"),
+        ("Recuérdame el 5 de enero llamar a Ana", {"day": "2026-01-05", "hour": None}, "2027-01-05T09:00"),
+        ("Напомни в 9 позвонить Ане", {"day": None, "hour": "09:00"}, "2026-02-08T09:00"),
+        ("18点提醒我给安娜打电话", {"day": "2026-02-07", "hour": "18:00"}, "2026-02-07T18:00"),
+    ],
+)
+async def test_it_is_said_back_and_set_by_one_tap(
+    plain: OpenApp, model: ModelServer, message: str, wish: dict[str, object], moment: str
+) -> None:
+    async with plain() as app:
+        person = Person(app)
+        model.script(read(what="call Ann", repeat="once", **wish))
+        answer = await person.says(message)
+        assert "call Ann" in answer
+        assert "/remind_1" in answer
+        assert await offered(app) == [("offered", "call Ann", f"{moment}:00.000Z")]
+        await person.says("/remind_1")
+        assert await offered(app) == [("waiting", "call Ann", f"{moment}:00.000Z")]
+
+
+@pytest.mark.parametrize(
+    "reply", [Says("Sure, I will!"), Says("[]"), read(what="call Ann"), read(what="call Ann", day="soon"), Fails(400)]
+)
+async def test_what_is_not_clear_is_asked_and_nothing_is_promised(
+    plain: OpenApp, model: ModelServer, reply: Says | Fails
+) -> None:
+    async with plain() as app:
+        model.script(reply, reply, reply)
+        answer = await Person(app).says("Remind me to call Ann")
+        assert answer.startswith("I could not tell when to remind you")
+        assert await offered(app) == []
+
+
+async def test_a_question_with_the_same_words_is_answered(plain: OpenApp, model: ModelServer) -> None:
+    async with plain() as app:
+        model.script(read(what=None), Says("Pixel."))
+        assert await Person(app).says("Remind me what my cat is called") == "Pixel."
+
+
+async def test_a_model_with_tools_sets_it_itself(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        assert (
+            await Person(app).says("Remind me tomorrow at 9 to call Ann")
+            == "You said: Remind me tomorrow at 9 to call Ann"
+        )
+    assert len(model.requests) == 1

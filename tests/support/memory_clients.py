@@ -1,0 +1,99 @@
+"""Other programs that ask the memory: the official MCP client, over HTTP and as the parent of `mneme mcp`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.types import TextContent, TextResourceContents
+
+from bot.mcp_server.http import mcp_served
+from tests.support.processes import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
+
+TOKEN = "a-token-that-programs-show"
+
+
+def free_port() -> int:
+    """A port that is free."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@contextlib.asynccontextmanager
+async def served(app: App) -> AsyncIterator[str]:
+    """Serve an App's memory at its WEB_PORT; the address."""
+    async with mcp_served(app, TOKEN):
+        yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
+
+
+@contextlib.asynccontextmanager
+async def over_http(url: str, mode: str = "auto", token: str = TOKEN) -> AsyncIterator[Client]:
+    """A program that shows a token. mode: as the client has it, `legacy` for the protocols before 2026-07-28."""
+    async with (
+        create_mcp_http_client({"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+def mneme_mcp(*arguments: str, **environment: str) -> StdioServerParameters:
+    """How a program starts `mneme mcp` on the test's data directory."""
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "bot", "mcp", *arguments],
+        env=dict(os.environ) | {"PYTHONPATH": str(ROOT)} | environment,
+    )
+
+
+@contextlib.asynccontextmanager
+async def over_stdio(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
+    """A program that has started `mneme mcp`."""
+    async with Client(mneme_mcp(*arguments), mode=mode) as client:
+        yield client
+
+
+async def call(client: Client, name: str, /, **arguments: object) -> str:
+    """What a tool answers, in its one item of text."""
+    text, is_error = await outcome(client, name, **arguments)
+    assert not is_error, text
+    return text
+
+
+async def refused(client: Client, name: str, /, **arguments: object) -> str:
+    """Why a call came to nothing."""
+    text, is_error = await outcome(client, name, **arguments)
+    assert is_error, text
+    return text
+
+
+async def outcome(client: Client, name: str, /, **arguments: object) -> tuple[str, bool]:
+    """What a tool answers, and whether it is an error."""
+    result = await client.call_tool(name, arguments)
+    (item,) = result.content
+    assert isinstance(item, TextContent)
+    return item.text, bool(result.is_error)
+
+
+async def call_json(client: Client, name: str, /, **arguments: object) -> Any:
+    """The same for a tool that answers JSON."""
+    return json.loads(await call(client, name, **arguments))
+
+
+async def read(client: Client, uri: str) -> str:
+    """The text of a resource."""
+    (item,) = (await client.read_resource(uri)).contents
+    assert isinstance(item, TextResourceContents)
+    return item.text

@@ -1,0 +1,95 @@
+"""Rich messages of Bot API 10.1: read as Markdown, whatever stands in them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from telegram import Chat, Message
+
+from bot.telegram.rich_message import rich_media, rich_text
+
+
+def rich(*blocks: Any) -> Message:
+    """A message of these blocks, as Telegram sends it."""
+    fields = {"rich_message": {"blocks": [*blocks]}}
+    return Message(1, datetime(2026, 7, 1, tzinfo=UTC), Chat(7, "private"), api_kwargs=fields)
+
+
+def paragraph(text: Any) -> dict[str, Any]:
+    return {"type": "paragraph", "text": text}
+
+
+@pytest.mark.parametrize(
+    ("block", "markdown"),
+    [
+        (paragraph("Milk and bread"), "Milk and bread"),
+        (paragraph(["I am ", {"type": "bold", "text": "not"}, " a nurse"]), "I am **not** a nurse"),
+        (paragraph({"type": "url", "text": "here", "url": "https://example.org/"}), "[here](https://example.org/)"),
+        (paragraph({"type": "custom_emoji", "alternative_text": "🐝", "custom_emoji_id": "5"}), "🐝"),
+        ({"type": "heading", "text": "Trip", "size": 1}, "# Trip"),
+        ({"type": "pre", "text": "x = 1", "language": "python"}, "```python\nx = 1\n```"),
+        (
+            {"type": "blockquote", "blocks": [paragraph("one"), paragraph("two")], "credit": "Ann"},
+            "> one\n> two\n> Ann",
+        ),
+        (
+            {
+                "type": "list",
+                "items": [
+                    {"label": "1.", "blocks": [paragraph("pack")]},
+                    {"label": "•", "blocks": [paragraph("book")], "has_checkbox": True, "is_checked": True},
+                ],
+            },
+            "1. pack\n- [x] book",
+        ),
+        (
+            {"type": "table", "cells": [[{"text": "day"}, {"text": "km"}], [{"text": "Mon"}, {"text": "12"}]]},
+            "| day | km |\n| --- | --- |\n| Mon | 12 |",
+        ),
+        ({"type": "details", "summary": "More", "blocks": [paragraph("hidden")]}, "More\nhidden"),
+        ({"type": "of 2027", "text": "new", "blocks": [paragraph("inner")]}, "new\ninner"),
+        ({"type": "photo", "photo": [], "caption": {"text": "the boat"}}, "the boat"),
+    ],
+)
+def test_each_block_is_read(block: dict[str, Any], markdown: str) -> None:
+    assert rich_text(rich(block)) == markdown
+
+
+def test_photos_and_files_among_the_blocks_are_found() -> None:
+    size = {"file_id": "a", "file_unique_id": "b", "width": 90, "height": 90}
+    voice = {"file_id": "c", "file_unique_id": "d", "duration": 3}
+    message = rich(
+        {"type": "collage", "blocks": [{"type": "photo", "photo": [size]}]}, {"type": "voice_note", "voice_note": voice}
+    )
+    sizes, file = rich_media(message)
+    assert isinstance(sizes, tuple)
+    assert [photo.file_id for photo in sizes] == ["a"]
+    assert file.to_dict()["file_id"] == "c"  # type: ignore[union-attr]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["type", "text", "blocks", "items", "cells", "label", "caption"]), inner)
+    ),
+    max_leaves=25,
+)
+
+
+@given(JSON)
+def test_nothing_that_is_sent_in_its_place_fails(value: Any) -> None:
+    assert isinstance(rich_text(rich(value)), str)
+    message = Message(1, datetime(2026, 7, 1, tzinfo=UTC), Chat(7, "private"), api_kwargs={"rich_message": value})
+    assert isinstance(rich_text(message), str)
+
+
+def test_what_is_nested_too_deeply_is_left_out() -> None:
+    block: dict[str, Any] = paragraph("deep")
+    for _ in range(5_000):
+        block = {"type": "details", "blocks": [block]}
+    assert rich_text(rich(block)) == ""
