@@ -41,6 +41,8 @@ OTHERS = 1_000
 """Messages among which those of a language are hidden."""
 CONVERSATION = 20
 DEPTH = 10
+_ANSWERS = re.compile("Crete and Menorca|nicht mehr als drei Stunden am Stück|vamos a Oviedo")
+"""In those of the labelled sentences that answer one of the questions: where to on holiday, what keeps me awake."""
 _STATES_NOTHING = ("capture_sentences", "capture_registers")
 _FRAME = re.compile(r"(?P<language>[a-z]{2}) (?P<before>[^{]*)\{(?P<choices>[^}]+)\}(?P<after>.*)")
 _PAIR = re.compile(r"(?P<language>[a-z]{2}) (?P<told>.+) > (?P<question>.+)")
@@ -78,7 +80,8 @@ def read_paraphrases() -> list[Paraphrase]:
 def other_messages(language: str) -> list[str]:
     """What else was said in a language, in one order.
 
-    Of the labelled sentences only those that state nothing to keep: the others may answer a question as well.
+    Of the labelled sentences only those that state nothing to keep: the others may answer a question as well, and three
+    of these do.
     """
     texts = [text for name in _STATES_NOTHING for text in _unlabelled(name, language)]
     unrelated = json.loads((SETS / "unrelated_messages.json").read_text(encoding="utf-8"))
@@ -91,7 +94,8 @@ def other_messages(language: str) -> list[str]:
 
 def _unlabelled(name: str, language: str) -> list[str]:
     sentences = json.loads((SETS / f"{name}.json").read_text(encoding="utf-8"))
-    return [item["text"] for item in sentences if item["language"] == language and item["pattern"] is None]
+    texts = [item["text"] for item in sentences if item["language"] == language and item["pattern"] is None]
+    return [text for text in texts if not _ANSWERS.search(text)]
 
 
 async def kept(database: Database, language: str, told: Sequence[str]) -> Session:
