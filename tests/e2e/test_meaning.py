@@ -17,6 +17,7 @@ import pytest
 
 from bot.jobs.background import BackgroundEmbedding, always_quiet
 from bot.tasks import BackgroundTasks
+from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.search.vectors import Embedding, Vectors
@@ -330,15 +331,17 @@ async def test_a_secret_is_not_sent_to_the_embedder(start: OpenApp, model: Model
         assert not any(key in text for text in model.embedder.asked)
 
 
-async def test_the_local_model_without_its_packages_is_said_in_status_and_harms_nothing(
-    start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", [LOCAL_EMBEDDER, "bge-small-en-v1.5"])
+async def test_the_local_model_without_its_packages_is_said_in_status_and_nothing_is_sent_away_instead(
+    start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("pipeline.embedding.local_models._NEEDED", ("numpy", "no_such_package"))
-    async with start(embedding_model="bge-small-en-v1.5") as app:
+    async with start(embedding_model=name) as app:
         person = Person(app)
         await talked(person)
         assert SAID in await shown(model, person, BY_WORDS)
         assert "needs the packages no_such_package: run `make embeddings`" in await person.says("/status")
+        assert model.embedder.asked == []
 
 
 async def test_the_shell_finds_what_was_said_in_other_words_and_goes_on_by_words_while_the_embedder_fails(

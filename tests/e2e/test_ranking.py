@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.embedding import embedded
 from benchmarks.languages import read_notes
 from memory.messages import Message, Role
 from memory.search.formatting import TEXT_CHARACTERS
+from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
 from memory.text.sought import QueryTerms
 from memory.text.tokens import TokenCounter
+from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store, assistant, in_utc, user
 
 if TYPE_CHECKING:
@@ -96,6 +99,20 @@ async def test_in_a_group_what_the_named_one_said_comes_first(
         await store.turn(session, Message(Role.USER, text, store.clock(), speaker=name))
     hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
     assert hits[0].source == speaker
+
+
+@pytest.mark.parametrize("question", ["How is the household hound addressed?", "Что с нашей собакой?"])
+async def test_where_words_cover_little_what_is_near_in_meaning_comes_before_what_has_one_of_them(
+    store: Store, database: Database, session: Session, question: str
+) -> None:
+    told = "Some dachshund named Biscuit came by this morning"
+    for said in ("The household waste goes out on Friday", told, *(said for said, _ in EXCHANGES)):
+        await store.turn(session, user(said))
+    meanings = {"dachshund": "dog", "hound": "dog", "собакой": "dog", "named": "name", "addressed": "name"}
+    vectors = await embedded(database, Search(database), MeaningEmbedder(meanings))
+    recall = Recall(Search(database), database, TokenCounter(), in_utc, Ranker(database, vectors))
+    hits = await recall.hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), 3)
+    assert hits[0].content == told
 
 
 @pytest.mark.parametrize("number", ["4711-0815", "UA213223130000026007233566001", "B2-1"])

@@ -79,11 +79,7 @@ class MeaningEmbedder:
         self._scripted = ScriptedEmbedder()
         self._scripted.meanings = meanings
 
-    def reads(self, text: str) -> bool:
-        """Always."""
-        return bool(text)
-
-    async def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Sequence[float]]:
         """A vector for each text."""
         return [self._scripted.vector(text) for text in texts]
 
