@@ -46,7 +46,7 @@ class SkillCommands:
         entry = await self.entries.get(call.session.owner, f"#{_number(call)}")
         if not can_be_skill(entry):
             raise WrongArgument(
-                _("{name} is no workflow that I know from you: only such become skills.", name=entry.name)
+                _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
             )
         description = " ".join(entry.content.split())[:MOST_DESCRIPTION]
         return await self._keep(package_of(entry.name, description, entry.content))

@@ -73,7 +73,7 @@ async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
         person = Person(app)
         for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
             assert (await person.says(text)).startswith("I see.")
-        assert "summarised" in await person.says("/compact 2")
+        assert "Summarised" in await person.says("/compact 2")
         assert await person.says("Where do I live?") == "I see."
         assert "conversation" in await person.says("/new")
     history = next((tmp_path / "data" / "memory").rglob("HISTORY.md")).read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ async def test_a_summary_asks_for_little_reasoning_and_a_server_that_knows_none_
             for _ in range(2):
                 for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
                     await person.says(text)
-                assert "summarised" in await person.says("/compact 1")
+                assert "Summarised" in await person.says("/compact 1")
     asked = [request.body.get("reasoning_effort") for request in model.requests if request.is_summary]
     assert asked == ["low", "low", "low", None, None]
     assert {r.body.get("reasoning_effort") for r in model.requests if not r.is_summary} == {None}

@@ -103,7 +103,7 @@ async def test_new_that_was_interrupted_goes_on_after_a_kill(serve: Serve, teleg
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         await revive(app)
     async with serve():
-        await telegram.wait_for(lambda: any("new conversation" in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: any("New conversation" in text for text in texts(telegram)))
 
 
 async def test_of_messages_that_one_turn_took_together_each_has_its_effect_when_two_turns_take_them_anew(

@@ -143,7 +143,7 @@ async def test_what_is_doubted_is_dropped_with_one_tap(person: Person, model: Mo
     await person.says("/new")
     listed = await person.says("/memory unsure")
     assert "Forgotten" in await person.says(next(word for word in listed.split() if word.startswith("/forget_")))
-    assert "nothing that I am not sure of" in await person.says("/memory unsure")
+    assert "Nothing is waiting for your word" in await person.says("/memory unsure")
 
 
 # states

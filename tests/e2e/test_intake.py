@@ -147,7 +147,7 @@ async def test_an_update_that_can_not_be_read_is_set_aside_and_holds_up_nothing_
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
             kept = await app.database.rows("SELECT payload FROM set_aside")
-    assert any("could not read" in text for text in texts(telegram))
+    assert any("couldn't read" in text for text in texts(telegram))
     assert ["a secret thought" in row["payload"] for row in kept] == [True]  # and nothing of the stranger's
     assert "thought" not in str(logs)
 

@@ -66,7 +66,7 @@ async def test_the_number_of_an_update_that_no_database_holds_is_confirmed_and_h
     async with serve() as app:
         telegram.fault("getUpdates", error_code=500)
         telegram.renumber(telegram.user_says("hello", chat_id=ANN), HUGE)
-        await telegram.wait_for(lambda: "I could not read your last message" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(texts(telegram)))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         telegram.user_says("after", chat_id=ANN)
         await telegram.wait_for(lambda: "You said: after" in texts(telegram))
@@ -103,7 +103,7 @@ async def test_a_poll_that_can_not_be_read_whole_is_read_one_by_one_and_only_wha
             polls = [call.params for call in telegram.calls_to("getUpdates")]
     assert [poll["limit"] for poll in polls].count(1) == 1
     assert {6, 7} <= {poll.get("offset") for poll in polls}
-    assert "I could not read your last message" in " ".join(texts(telegram))
+    assert "I couldn't read your last message" in " ".join(texts(telegram))
     assert "xyzzy" not in str(logs)
 
 
@@ -124,7 +124,7 @@ async def test_what_the_inbox_does_not_take_of_one_takes_nothing_with_it(
             telegram.user_says(text, chat_id=ANN)
         await telegram.wait_for(lambda: "You said: after" in texts(telegram))
         assert model.requests[-1].said == ["before", "after"]
-        await telegram.wait_for(lambda: "I could not read" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "I couldn't read" in " ".join(texts(telegram)))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
 
 

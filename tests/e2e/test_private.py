@@ -117,14 +117,14 @@ async def test_memory_is_read_nothing_is_kept_and_no_word_is_in_any_file(
         assert "Nothing of this talk is kept" in await says(telegram, app, "/status")
         assert await remembered(app) == before
         # what was said before leaves the model's view as well, and is consolidated then
-        assert "stands for them until /new" in await says(telegram, app, "/compact 2")
+        assert "until /new. Kept as they are: 2." in await says(telegram, app, "/compact 2")
         await says(telegram, app, f"One more {WORD}")
         assert WORD in model.requests[-1].prompt
         assert WORD not in str(await remembered(app))
         await sent(app)
         assert holding(tmp_path) == []
 
-        assert "all that was said in it is gone" in await says(telegram, app, "/new")
+        assert "all of it is gone" in await says(telegram, app, "/new")
         await sent(app)
         assert holding(tmp_path) == []
         # what was said before it is kept and consolidated as ever

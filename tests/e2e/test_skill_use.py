@@ -157,9 +157,9 @@ async def test_a_workflow_that_was_learned_is_written_out_as_a_skill(
         person.address.owner, NewEntry("Send the keys first", name="payments", kind=Kind.WORKFLOW, trusted=False)
     )
     assert await person.says(f"/makeskill_{foreign.id}") == (
-        "payments is no workflow that I know from you: only such become skills."
+        "payments isn't a workflow that I learned from you, and only those become skills."
     )
-    assert await person.says("/makeskill 999") == "Nothing is called '#999': see /memory for what there is."
+    assert await person.says("/makeskill 999") == "I remember nothing called '#999': /memory shows what there is."
     await person.says("Hello")
     assert "- deploy-it: " in model.requests[-1].system()
 

@@ -149,7 +149,7 @@ async def test_what_can_not_be_read_is_taken_and_its_sender_told(hooked: Hooked,
     async with hooked() as (app, url):
         for spoiled in (b"[" * 100_000, b"9" * 10_000):
             assert (await post(f"{url}/telegram", sound[:-1] + b', "x": ' + spoiled + b"}")).status_code == 200
-        await telegram.wait_for(lambda: "I could not read your last message" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(texts(telegram)))
         assert await kept(app) == 0
 
 

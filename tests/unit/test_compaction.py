@@ -433,10 +433,10 @@ async def test_removing_the_newest_archive_brings_back_the_summary_before_it(
         model.script(Reply(f"Summary {number}."))
         await person.says("/compact 1")
     listed = await person.says("/memory archive")
-    newest = listed.partition("- **")[2].partition("**")[0]
+    newest = listed.partition(" /memory_")[2].split()[0]
     await person.says("How are you?")
     assert "Summary 1." in model.requests[-1].prompt
-    await person.says(f"/forget {newest}")
+    await person.says(f"/forget #{newest}")
     await person.says("And now?")
     prompt = str(model.requests[-1].messages[0]["content"])
     assert "[Conversation summary]\nSummary 0." in prompt
