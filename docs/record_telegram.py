@@ -45,22 +45,30 @@ changes. The commands are the same in every language.
 
 
 @dataclass(slots=True)
-class _Time:
+class Clock:
     """The clock of the recording."""
 
     now: datetime = NOW
 
     def __call__(self) -> datetime:
+        """What it shows."""
         return self.now
 
 
-@contextlib.asynccontextmanager
-async def _running(data: Path, telegram: BotApiServer, model: ModelServer, clock: _Time) -> AsyncIterator[App]:
-    values = {
+def scripted(data: Path, model: ModelServer) -> dict[str, Any]:
+    """The settings with a scripted model."""
+    return {
         "mneme_data_dir": data,
         "openai_base_url": model.url,
         "llm_model": "scripted",
         "llm_models": "scripted,another",
+    }
+
+
+@contextlib.asynccontextmanager
+async def running(settings: dict[str, Any], telegram: BotApiServer, clock: Clock) -> AsyncIterator[App]:
+    """The bot with these settings at a local Bot API server."""
+    values = settings | {
         "timezone": "UTC",
         "telegram_bot_token": BotApiServer.TOKEN,
         "telegram_api_url": telegram.url,
@@ -78,9 +86,12 @@ async def _running(data: Path, telegram: BotApiServer, model: ModelServer, clock
 
 
 class Recording:
-    """What is said in Ann's chat, step by step."""
+    """What is said in Ann's chat, step by step. patience: seconds for what each step changes."""
 
-    def __init__(self, telegram: BotApiServer, model: ModelServer, clock: _Time, language: str) -> None:
+    def __init__(
+        self, telegram: BotApiServer, model: ModelServer, clock: Clock, language: str, patience: float = 20
+    ) -> None:
+        self._patience = patience
         self._telegram = telegram
         self._model = model
         self._clock = clock
@@ -102,17 +113,20 @@ class Recording:
             self._model.script(*step.model(self._language))
             text = step.text[self._language]
             replied = self._telegram.sent(ANN)[-1].message_id if step.answers_last else None
-            self._says(text, ANN, reply_to_message_id=replied)
-            before = [f"> {text}"]
+            if step.photo:
+                self._says(None, ANN, photo=True, caption=text)
+            else:
+                self._says(text, ANN, reply_to_message_id=replied)
+            before = [f"> {'(a photo) ' if step.photo else ''}{text}"]
         elif isinstance(step, Comes):
             self._says(step.text, BOB, first_name="Bob")
             before = []
         else:
             before = [f"> [{await self._press(step)}]"]
-        await self._telegram.wait_for(lambda: self._changes() >= step.changes)
+        await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
         return before + list(self._told())
 
-    def _says(self, text: str, user: int, **more: Any) -> None:
+    def _says(self, text: str | None, user: int, **more: Any) -> None:
         at = {"date": int(self._clock.now.timestamp())}
         self._telegram.user_says(text, chat_id=user, language_code=self._language, fields=at, **more)
 
@@ -155,12 +169,12 @@ async def record(language: str) -> str:
     """The whole conversation in one language, as Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
-            clock = _Time()
+            clock = Clock()
             model.consolidation = lambda _request: Says(LEARNED[language])
             model.second_look = lambda _request: Says(LOOK)
             telegram.register_chat(ANN)
             telegram.register_chat(BOB, name="Bob")
-            async with _running(Path(folder), telegram, model, clock):
+            async with running(scripted(Path(folder), model), telegram, clock):
                 recording = Recording(telegram, model, clock, language)
                 scenes = [await recording.play(scene) for scene in SCENES]
     return "\n\n".join([f"# {LANGUAGES[language]}", *scenes])

@@ -14,7 +14,7 @@ InLanguages = Mapping[str, str]
 class Writes:
     """Ann writes. answer: what the model says; calls: what it calls before. changes: messages that come of it.
 
-    answers_last: it is a reply to the newest message of the bot.
+    answers_last: it is a reply to the newest message of the bot. photo: she sends a photo, with `text` under it.
     """
 
     text: InLanguages
@@ -22,6 +22,7 @@ class Writes:
     calls: tuple[tuple[str, object], ...] = ()
     changes: int = 1
     answers_last: bool = False
+    photo: bool = False
 
     def model(self, language: str) -> list[Calls | Says]:
         """What the model says, in the order of its requests."""

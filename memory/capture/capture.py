@@ -199,8 +199,12 @@ def _asked_for(text: str, read: Callable[[str], str | None]) -> tuple[str, str] 
 def restated(memory: str, corrects: str, becomes: str) -> str | None:
     """What is known, with what has become of it: `Ann lives in Lviv` for `Ann lives in Kyiv`.
 
-    None unless the words that hold no longer stand in it once, in the same form.
+    None unless the words that hold no longer stand in it once, in the same form, and those that hold are as many and
+    begin as they do: what follows them in a sentence is none of them ("nach Linz gezogen").
     """
+    before, after = corrects.split(), becomes.split()
+    if [word[:1].isupper() for word in before] != [word[:1].isupper() for word in after]:
+        return None
     text, times = re.subn(rf"(?<!\w){re.escape(corrects)}(?!\w)", lambda _: becomes, memory, flags=re.IGNORECASE)
     return text if times == 1 else None
 

@@ -33,7 +33,7 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
             Field(
                 max_length=MOST_QUERIES,
                 validation_alias=AliasChoices("queries", "query"),
-                description="words, each looked up by itself, or an entry's name to read it whole",
+                description="words, or an entry's name to read it whole",
             ),
         ] = [],  # noqa: B006  # read by pydantic, never changed
         every: Annotated[bool, Field(description="list all mentions")] = False,
@@ -48,11 +48,7 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
         page: Annotated[int, Field(ge=1)] = 1,
         tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS)] = 800,
     ) -> str | Passage:
-        """Search earlier conversations and memories.
-
-        For a list, a count, "all" or "ever", or where what you see may not be enough, give several queries: other
-        wordings, and the parts of the question.
-        """
+        """Search earlier conversations and memories; for lists by several queries, in other words."""
         path = path.strip()
         if around:
             return await reading.around(around, context.owner, tokens)

@@ -54,7 +54,7 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         task: Literal["no", "aloud", "quiet"] = "no",
         quote: Quote = "",
     ) -> str:
-        """Remind the user at an hour, or do then what text says (task). Tell them day and hour as answered."""
+        """Remind the user, or do what text says then (task). Tell them the day and hour of the answer."""
         wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
         wish = replace(wish, task=TaskSound(task) if task != "no" else None)
         if not is_asked_for(context, quote):

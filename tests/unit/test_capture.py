@@ -375,6 +375,8 @@ def test_what_is_known_is_told_anew_only_where_it_is_clear_what_changes() -> Non
     assert restated("Ann lives in Kyiv", "Kyiv", "Lviv") == "Ann lives in Lviv"
     assert restated("Kyiv is where Ann lives, in Kyiv", "Kyiv", "Lviv") is None
     assert restated("Ann lives in Odesa", "Kyiv", "Lviv") is None
+    assert restated("Ich wohne in Graz.", "Graz", "Linz gezogen") is None
+    assert restated("I drink tea", "tea", "coffee") == "I drink coffee"
 
 
 ALONE = [

@@ -1,0 +1,150 @@
+"""Records docs/conversations.md: a first day in three languages, with a scripted model and with the embedded one.
+
+    python -m docs.record_conversations
+
+Both talk to a local Bot API server. The scripted part is the same each time, and a test plays it again; the embedded
+model answers as it does, in a minute or two for each language, and needs its weights (`mneme model pull`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.small_learning import with_weights
+from config.logs import configure_logging
+from docs.record_telegram import ANN, Clock, Recording, running, scripted
+from docs.telegram_scenes import CallbackHandler, Scene, Writes
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from config.settings import Settings
+    from docs.telegram_scenes import Step
+
+PAGE = Path(__file__).with_name("conversations.md")
+SPOKEN = ("en", "de", "es")
+HEAD = """\
+# A first day with Mneme
+
+The same messages in three languages, as they were recorded in Telegram (`python -m docs.record_conversations`): first
+with a scripted model that does what a capable one does, then with the embedded model, whose answers are its own.
+Buttons stand in [brackets].
+"""
+PATIENCE = 180.0
+"""Seconds for an answer of the embedded model."""
+TOMORROW = "2026-11-22T09:00"
+
+
+def writes(en: str, de: str, es: str, *answers: str, photo: bool = False) -> Writes:
+    """A message in each language. answers: what the scripted model says to it, in the same order."""
+    said = dict(zip(SPOKEN, answers, strict=True)) if answers else {}
+    return Writes({"en": en, "de": de, "es": es}, said, photo=photo)
+
+
+DAY: tuple[Step, ...] = (
+    writes(
+        "Hi! I'm Tom, I work as a nurse and I have a cat called Pixel.",
+        "Hallo! Ich heiße Lena, arbeite als Lehrerin und habe einen Hund namens Bruno.",
+        "¡Hola! Soy Marta, trabajo de enfermera y tengo un loro que se llama Kiwi.",
+        "Hi Tom! Say hello to Pixel.",
+        "Hallo Lena! Grüß Bruno.",
+        "¡Hola, Marta! Saludos a Kiwi.",
+    ),
+    writes("I live in Leeds.", "Ich wohne in Graz.", "Vivo en Vigo.", "Good to know.", "Schön.", "¡Qué bien!"),
+    writes("What is my cat called?", "Wie heißt mein Hund?", "¿Cómo se llama mi loro?", "Pixel.", "Bruno.", "Kiwi."),
+    writes(
+        "What do you see?",
+        "Was siehst du?",
+        "¿Qué ves?",
+        "I can't see it.",
+        "Das kann ich nicht sehen.",
+        "No puedo verlo.",
+        photo=True,
+    ),
+    writes(
+        "I moved from Leeds to York.",
+        "Ich bin von Graz nach Linz gezogen.",
+        "Me he mudado de Vigo a Lugo.",
+        "I hope you like York.",
+        "Gutes Einleben in Linz!",
+        "¡Que te guste Lugo!",
+    ),
+    writes("Where do I live?", "Wo wohne ich?", "¿Dónde vivo?", "In York.", "In Linz.", "En Lugo."),
+    Writes(
+        {
+            "en": "Remind me tomorrow at 9 to call Ann",
+            "de": "Erinnere mich morgen um 9 an den Anruf bei Anna",
+            "es": "Recuérdame mañana a las 9 llamar a Ana",
+        },
+        {
+            "en": "I'll remind you tomorrow at 9:00.",
+            "de": "Ich erinnere dich morgen um 9:00 Uhr.",
+            "es": "Te lo recuerdo mañana a las 9:00.",
+        },
+        calls=(("reminder_set", {"text": "Ann", "when": TOMORROW}),),
+    ),
+    writes("/new", "/new", "/new"),
+    writes(
+        "What do you know about me?",
+        "Was weißt du über mich?",
+        "¿Qué sabes de mí?",
+        "You are Tom, a nurse, live in York and have a cat, Pixel.",
+        "Du heißt Lena, bist Lehrerin, wohnst in Linz und hast einen Hund, Bruno.",
+        "Eres Marta, enfermera, vives en Lugo y tu loro se llama Kiwi.",
+    ),
+    writes(
+        "Forget that I have a cat.",
+        "Vergiss, dass ich einen Hund habe.",
+        "Olvida que tengo un loro.",
+        "One tap below and it is gone.",
+        "Ein Tipp darunter genügt.",
+        "Un toque abajo y listo.",
+    ),
+    CallbackHandler("Forget"),
+    writes("/memory", "/memory", "/memory"),
+)
+
+
+async def played(language: str, settings: Settings | None, data: Path) -> str:
+    """The day in one language as Markdown. settings: of the embedded model; None: a scripted one answers."""
+    clock = Clock()
+    async with BotApiServer() as telegram, ModelServer() as model:
+        telegram.register_chat(ANN)
+        values = scripted(data, model) if settings is None else settings.model_dump(exclude_unset=True)
+        async with running(values, telegram, clock):
+            recording = Recording(telegram, model, clock, language, PATIENCE)
+            return await recording.play(Scene({language: TITLES[language]}, DAY))
+
+
+TITLES = {"en": "English", "de": "Deutsch", "es": "Español"}
+
+
+async def scripted_part() -> str:
+    """The days with the scripted model."""
+    days = []
+    for language in SPOKEN:
+        with tempfile.TemporaryDirectory() as folder:
+            days.append(await played(language, None, Path(folder)))
+    return "\n\n".join(["# With a scripted model", *days])
+
+
+async def embedded_part() -> str:
+    """The days with the embedded model."""
+    days = []
+    for language in SPOKEN:
+        with tempfile.TemporaryDirectory() as folder:
+            days.append(await played(language, with_weights(Path(folder)), Path(folder)))
+    return "\n\n".join(["# With the embedded model", *days])
+
+
+async def page() -> str:
+    """docs/conversations.md."""
+    return "\n".join([HEAD, await scripted_part(), "", await embedded_part()]) + "\n"
+
+
+if __name__ == "__main__":
+    configure_logging("error", "console")
+    PAGE.write_text(asyncio.run(page()), encoding="utf-8")
