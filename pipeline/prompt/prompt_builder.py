@@ -21,6 +21,7 @@ from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
     PHOTO_HINT,
+    PLAIN_MEMORY_HEADER,
     PRIVATE_HINT,
     QUOTED_HEADER,
     RELEVANT_HEADER,
@@ -29,6 +30,7 @@ from pipeline.prompt.prompts import (
     TASK_HINT,
     PromptStyle,
     fenced,
+    plain_line,
 )
 from pipeline.skills import skill_prompt
 from pipeline.tools.skills import SKILL_TOOL
@@ -82,7 +84,7 @@ class PromptSources:
 class Stable:
     """The system message, the baseline memories in it, and what of MEMORY.md it shows.
 
-    pool: what else may activate. unreadable: why a file is not in it, in a sentence.
+    pool: what else may activate. unreadable: why a file is not in it, in a sentence. lines: the memories in it.
     """
 
     message: Message
@@ -90,14 +92,20 @@ class Stable:
     shown: AlreadyInPrompt
     pool: Pool | None
     unreadable: str | None = None
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
-    """What is added to the newest message, and the memories in it that activated for it. Those are all trusted."""
+    """What is added to the newest message, and the memories in it that activated for it. Those are all trusted.
+
+    lines, now: what a plain style has behind its identity instead, with no words of others: memories and the time.
+    """
 
     text: Passage
     activated: tuple[Activated, ...]
+    lines: tuple[str, ...] = ()
+    now: str = ""
 
 
 class PromptBuilder:
@@ -120,6 +128,22 @@ class PromptBuilder:
         self._clock = clock
         self._zone_of = zone_of
 
+    @property
+    def most_messages(self) -> int | None:
+        """So many messages of a conversation are shown; None: all."""
+        return self._style.most_messages
+
+    def request(self, stable: Stable, volatile: Volatile, spoken: Sequence[Message]) -> list[Message]:
+        """The messages for the model: the two parts and the conversation, whose newest message is its last."""
+        messages = with_volatile(spoken, volatile) if volatile.text.text else list(spoken)
+        if not self._style.plain:
+            return [stable.message, *messages]
+        plain = (plain_line(line) for line in (*stable.lines, *volatile.lines))
+        memories = dict.fromkeys(f"- {line}" for line in plain if line)
+        parts = [stable.message.content, volatile.now]
+        parts += ["\n".join([PLAIN_MEMORY_HEADER, *memories])] if memories else []
+        return [replace(stable.message, content="\n\n".join(parts)), *messages]
+
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
         """What fits `question`, for both parts."""
         memories = self._sources.memories
@@ -133,6 +157,7 @@ class PromptBuilder:
         Nothing in it depends on what was found for a message, which is only read with the rest.
         """
         style = self._style
+        lines: list[str] = []
         parts, unreadable = [style.identity], None
         if self._sources.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
             parts.append(skill_prompt(await self._sources.skills.all(), budget.text)[0])
@@ -146,19 +171,20 @@ class PromptBuilder:
             memory = fitted(unseen, budget.memory, budget)
             context, already_in_prompt = memory.to_context(), already_in_prompt.with_lines(memory.long_term)
             log.info(f"Memory context: {len(context)} chars")
-            parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
+            lines += memory.long_term.splitlines()
+            parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
         pool: Pool | None = None
         baseline: tuple[Activated, ...] = ()
         if (memories := self._sources.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
             pool = await memories.activation.pool(session.owner, room, lookup)
             baseline = memories.activation.baseline(pool, room, budget.text, already_in_prompt)
-        if baseline:
-            parts.append("\n".join([RULES_HEADER, *(activated_memory.line for activated_memory in baseline)]))
+        rules = [activated_memory.line for activated_memory in baseline]
+        parts += ["\n".join([RULES_HEADER, *rules])] if rules and not style.plain else []
         if visible.summary and not visible.summary_provenance.is_foreign:
             parts.append(_summary(visible, budget))
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock())
-        return Stable(message, baseline, already_in_prompt, pool, unreadable)
+        return Stable(message, baseline, already_in_prompt, pool, unreadable, (*lines, *rules))
 
     async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
         """What the next request of a session to a model costs without its new message."""
@@ -200,18 +226,23 @@ class PromptBuilder:
             context = memories.activation.contextual(
                 stable.pool, stable.baseline, remaining, budget.text, already_in_prompt
             )
-        lines = [memory.line for memory in context] + [
-            budget.cut(memory.text, tokens) for memory in passages if memory.text
-        ]
+        plain = self._style.plain
+        own = [memory for memory in passages if memory.text and not memory.provenance.is_foreign]
+        memory_lines = [memory.line for memory in context]
+        own_lines = memory_lines + [line for memory in own for line in budget.cut(memory.text, tokens).splitlines()]
+        shown = [memory for memory in passages if memory.text and not (plain and memory in own)]
+        lines = ([] if plain else memory_lines) + [budget.cut(memory.text, tokens) for memory in shown]
         quotes = [f"{memory.provenance.mark} {budget.cut(memory.text, tokens)}".strip() for memory in quoted]
         parts = ["\n".join([QUOTED_HEADER, *quotes])] if quotes else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []
         parts += [TASK_HINT.format(hour=task.hour)] if task is not None else []
-        parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}")
-        text = Passage(fenced("\n\n".join(parts)), worst(memory.provenance for memory in (*passages, *quoted)))
-        return Volatile(text, context)
+        now = f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}"
+        parts += [] if plain else [now]
+        provenance = worst(memory.provenance for memory in (*passages, *quoted))
+        text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance)
+        return Volatile(text, context, tuple(own_lines) if plain else (), now)
 
     async def _earlier(self, lookup: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
         if (memories := self._sources.memories) is None:

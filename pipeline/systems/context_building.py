@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory.buttons import Notice
 from memory.messages import Message, Role, in_one, worst
-from pipeline.prompt.prompt_builder import with_summary_of_others, with_volatile
+from pipeline.prompt.prompt_builder import with_summary_of_others
 from pipeline.prompt.prompts import unfenced
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ class ContextBuilding:
             turn.transcript = await self._sessions.transcript(turn.session.id)
         transcript = turn.transcript
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
+        if (most := self._builder.most_messages) is not None:
+            first = next((at for at, m in enumerate(history[-most:]) if m.role is Role.USER), most)
+            history = history[-most:][first:]
+            transcript = replace(transcript, messages=history)
         visible = replace(transcript, messages=history)
         # what is looked up is what the user says, and not what a document says
         question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
@@ -56,8 +60,9 @@ class ContextBuilding:
         )
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
-        turn.found = Message(Role.TOOL, volatile.text.text, turn.started_at, provenance=volatile.text.provenance.kept)
-        turn.context = [stable.message, *with_volatile(spoken, volatile)]
+        read = "\n".join([*volatile.lines, volatile.text.text])
+        turn.found = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
+        turn.context = self._builder.request(stable, volatile, spoken)
         turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
 
