@@ -28,8 +28,8 @@ _CHATTY = (
     "uvicorn",
 )
 
+# libraries whose errors quote what others sent; what of it matters is logged where they are used
 _QUOTING = ("mcp.client", "mcp.shared")
-"""Libraries whose errors quote what others sent; what of it matters is logged where they are used."""
 
 
 def redact(text: str) -> str:

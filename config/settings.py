@@ -37,8 +37,8 @@ WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "dec
 
 LOCAL_EMBEDDER = "multilingual-e5-small"
 """The embedding model that runs on this machine, with the packages of the extra `embeddings`."""
+# also by the name of the one before: where a .env still has that, nothing may be sent to an endpoint instead
 _LOCAL_EMBEDDERS = {LOCAL_EMBEDDER, "bge-small-en-v1.5"}
-"""Also by the name of the one before: where a .env still has that, nothing may be sent to an endpoint instead."""
 
 
 class MemoryScope(StrEnum):

@@ -29,8 +29,8 @@ SHORTEST_QUERY = 3
 PAGE = 200
 """Documents that are listed at a time; the most that LightRAG takes."""
 _OURS = re.compile(r"mneme \S+ \d+ (?P<provenance>\w+)")
+# the sources of our documents, now and as earlier versions wrote them: session, turn, provenance
 _OURS_ONCE = re.compile(r"\w+:\S+/\d+")
-"""The sources of our documents, now and as earlier versions wrote them: session, turn, provenance."""
 
 
 _NOT_FORGOTTEN = N_("LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there.")

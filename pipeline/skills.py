@@ -41,8 +41,8 @@ LARGEST_FILE = 256_000
 LARGEST_ZIP, MOST_FILES = 4_000_000, 100
 """Bytes of a skill's zip file, and of all that is in it; and how many files that may be."""
 _FENCE = "---"
+# what reading a damaged, encrypted or exotic zip file raises
 _BROKEN = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
-"""What reading a damaged, encrypted or exotic zip file raises."""
 
 
 class SkillRefused(MnemeError):

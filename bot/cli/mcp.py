@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 mcp_cli = typer.Typer()  # without a command it serves memory: bot/cli/main.py
 
+# as settings are written, or as headers are
 _PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
-"""As settings are written, or as headers are."""
 Pairs = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")]
 
 

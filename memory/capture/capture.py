@@ -29,36 +29,36 @@ LONGEST_CAPTURE = 500
 MOST_CAPTURES = 3
 _MOST_CANDIDATES = 6
 _MOST_OPENERS = 6
+# words of a statement; a Chinese character counts as one
 _FEWEST_WORDS = 3
-"""Words of a statement; a Chinese character counts as one."""
+# characters of what is to be remembered
 _SHORTEST = 3
-"""Characters of what is to be remembered."""
+# words of what became of something: "Lviv"
 _LONGEST_VALUE = 4
-"""Words of what became of something: "Lviv"."""
+# sentences in which a request to remember is looked for
 _REQUESTS_IN = 4
-"""Sentences in which a request to remember is looked for."""
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['-][^\W_{HAN}]+)*")
 _SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+|[:;=][-']?[)(DPp]+|[xX]D+)\\s*$")
+# what stands for something that was sent and not typed: `[location: ...]`
 _NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
-"""What stands for something that was sent and not typed: `[location: ...]`."""
 _ENDS_ASKING = re.compile(r"[?？]\W*$")
 _EDGES = " \t,;:，；–—-"
 _VALUE_EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 _WISHES = (CaptureKind.PREFERENCE, CaptureKind.CONSTRAINT)
 # classes of words (memory/text/word_classes.txt)
+# what begins a clause that asks for something; "when" and "who" begin clauses that tell, too
 _ASKING = frozenset({"CANYOU", "MAKE"})
-"""What begins a clause that asks for something; "when" and "who" begin clauses that tell, too."""
+# what begins a wish that is said to the bot
 _TOLD_TO_THE_BOT = frozenset({"ALWAYS", "NEVER", "FROMNOW", "MAKE", "ANSWER", "FORMAT", "CANYOU", "YOU"})
-"""What begins a wish that is said to the bot."""
 _OF_ONESELF = frozenset({"I", "WE", "MY", "OUR", "BE"})
+# without one of these, from here to there is only a way: "the train from Kyiv to Lviv"
 _OF_A_CHANGE = frozenset({"MOVE", "INSTEAD"})
-"""Without one of these, from here to there is only a way: "the train from Kyiv to Lviv"."""
 _JOINING = frozenset({"BUT", "CONT", "PLEASE", "|"})
 _VERBS = frozenset({"BE", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "NAME", "MUST"})
 _OF_A_QUESTION = frozenset({"QW", "CANYOU", "MAY"})
+# what follows what became of something, and is no part of it: "to Lviv in March"
 _BEHIND_A_VALUE = frozenset({"TODAY", "NOW", "LAST", "SINCE", "THIS", "IN", "BUT", "MONTH"})
-"""What follows what became of something, and is no part of it: "to Lviv in March"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ BUCKETS = 1 << 17
 KIND_BUCKETS = 1 << 13
 """A power of two less than BUCKETS, so that one hash serves both."""
 SURE_OF_KIND = 0.5
+# characters that are read of one text
 _LONGEST_READ = 600
-"""Characters that are read of one text."""
 _NOTHING: frozenset[str] = frozenset()
 _OTHER = ("_",)
 

@@ -16,8 +16,8 @@ LONGEST_LOOKED_AT = 4_000
 """Characters of a message: what comes later is most likely pasted, and 100 kB of it would take seconds."""
 MOST_SENTENCES = 12
 MOST_CLAUSES = 12
+# characters on both sides of a full stop that tell whether it ends a sentence
 _NEIGHBOURHOOD = 14
-"""Characters on both sides of a full stop that tell whether it ends a sentence."""
 
 _LEFT_OUT = re.compile(
     r"^[ \t]*(?:```|~~~)[\s\S]*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)"  # a fence that is not closed goes on to the end

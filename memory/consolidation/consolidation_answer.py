@@ -28,14 +28,14 @@ FEWEST_WORDS = 4
 """A fact of fewer words is shown with its subject."""
 LONGEST_SUBJECT = 80
 LONGEST_ENTRY = 2_000
+# what a model may make of a conversation: rules are the user's own to set, in their own words
 _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
-"""What a model may make of a conversation: rules are the user's own to set, in their own words."""
 
 _FENCE = "```"
+# what the prompt's own example holds: a model that repeats it has said nothing
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
-"""What the prompt's own example holds: a model that repeats it has said nothing."""
+# A string, closed where a field ends: a quotation mark that was not escaped would cut a text short
 _FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"(?=\s*(?:[,}}`]|"\w+"\s*:|$))'
-"""A string, closed where a field ends: a quotation mark that was not escaped would cut a text short."""
 _LIST = r'"{name}"\s*:\s*\['
 _WRAPPERS = frozenset(("result", "response", "answer", "output", "data", "memory", "consolidation"))
 _FIELDS = ("history_entry", "memory_update", "facts", "forget")

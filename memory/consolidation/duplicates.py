@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
 _WORD = re.compile(r"[-−]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[+#$€£¥₴₽%°]")
+# words that come and go without a change of what is said: "The user likes tea", "Likes tea"
 _FILLERS = frozenset({"a", "an", "the", "user"})
-"""Words that come and go without a change of what is said: "The user likes tea", "Likes tea"."""
 
 
 def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:

@@ -34,13 +34,13 @@ MOST_REPETITIONS = 1_000
 SEARCHED_CHARACTERS = 10_000
 """How much of an entry a pattern sees: people may write longer ones into the file."""
 SHOWN_CHARACTERS = 500
+# enough for an entry and a pattern that is no trouble; zero is not allowed
 _SHORTEST_TIMEOUT = 0.001
-"""Enough for an entry and a pattern that is no trouble; zero is not allowed."""
 _MONTHS = "HISTORY-????-??.md"
 
 _ESCAPED = re.compile(r"\\[pPN]\{[\w =&:-]*\}|\\.", re.DOTALL)
+# opens a group that calls itself, takes a time or a memory of its own, or lets blanks stand within a count
 _GROUP = re.compile(r"\(\?(?!:|=|!|<=|<!|P?<\w|i\))|\(\*")
-"""Opens a group that calls itself, takes a time or a memory of its own, or lets blanks stand within a count."""
 _COUNT = re.compile(r"\{(\d{0,4})(?:,(\d{0,4}))?\}", re.ASCII)
 _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 

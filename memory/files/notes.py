@@ -24,8 +24,8 @@ ASSISTANT_CHARACTERS = 300
 
 LONGEST_SECRET = 400
 """So many characters behind the cut are looked at, so that half a secret is not taken for none."""
+# what the text of something sent begins with: its kind and number
 _MEDIA = re.compile(r"\[([a-z ]{1,20} \d+)")
-"""What the text of something sent begins with: its kind and number."""
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 

@@ -22,8 +22,8 @@ log = structlog.get_logger(__name__)
 
 _OF_CHAT = "({0} = :former OR substr({0}, 1, length(:former) + 1) = :former || ':')"
 _RENAMED = ":present || substr({0}, length(:former) + 1)"
+# the tables that tell whether there is anything of an owner
 _KEPT = ("entries", "conversations", "media", "changes", "notices", "reminders")
-"""The tables that tell whether there is anything of an owner."""
 # the channel counts the messages of the new chat anew: an old number would mean another message there
 _IDS_ARE_VOID = {
     "inbox": ", message_id = NULL",

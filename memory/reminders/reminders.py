@@ -39,6 +39,7 @@ LONGEST_SNOOZE = timedelta(days=366)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(?P<number>\d{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
 
+# why nothing can be done to a reminder that is in another state than it must be
 _NOT_NOW = {
     ReminderState.OFFERED: N_("Reminder {id} isn't set yet: /reminders lists the open ones."),
     ReminderState.WAITING: N_("Reminder {id} is still to come: /reminders lists the open ones."),
@@ -48,7 +49,6 @@ _NOT_NOW = {
     ReminderState.DONE: N_("Reminder {id} is done: /reminders lists the open ones."),
     ReminderState.CANCELLED: N_("Reminder {id} is cancelled: /reminders lists the open ones."),
 }
-"""Why nothing can be done to a reminder that is in another state than it must be."""
 _OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, ReminderState.FAILED)
 
 

@@ -48,8 +48,8 @@ LEAST_TEXTS = 200
 """As many texts are taken for known where there are fewer: a small memory does not tell how rare a word is."""
 _MOST_NAMES = 4
 _WORD = re.compile(r"[^\W_]+")
+# words inside a sentence with a capital, and what is quoted
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
-"""Words inside a sentence with a capital, and what is quoted."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NO_MEANING = Similarity()
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 TEXT_CHARACTERS = 300
 """How much of each message or entry is shown. Twice as much brought nothing more on LoCoMo, half cost 10 points."""
+# the part of it that may stand before what is sought
 _BEFORE = 1 / 4
-"""The part of it that may stand before what is sought."""
 _LONGEST_WORD = 40
 
 

@@ -92,15 +92,15 @@ _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
 SCORE = f"-{_BM25}"
 """The score of a row that matches, greater is better."""
 _SAMPLE = 16
+# so many of the entries looked at must be an owner's for him to have most of all
 _MOST = 12
-"""So many of the entries looked at must be an owner's for him to have most of all."""
 _OWNER = f"""
 SELECT o.id, (SELECT count(*) FROM entries e WHERE +e.owner_id = o.id AND e.id IN
     (SELECT value * (SELECT max(id) FROM entries) / {_SAMPLE} FROM json_each('{[*range(1, _SAMPLE + 1)]}')))
 FROM owners o WHERE o.name = ?
 """
+# how many times as many rows as are wanted are looked at before all are
 _FIRST = 10
-"""How many times as many rows as are wanted are looked at before all are."""
 # First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
 # Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
 _FOUND = f"""
@@ -117,8 +117,8 @@ SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL 
     0 AS archived, 1 AS current, (SELECT count(*) FROM found) AS looked_at
 FROM {{found}} f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
+# where every message is wanted that is good enough: to read thousands takes as long as to score them
 _BEST_MESSAGES = "(SELECT * FROM found WHERE row % 2 = 1 ORDER BY score DESC, row DESC LIMIT :messages)"
-"""Where every message is wanted that is good enough: to read thousands takes as long as to score them."""
 # Of an entry only is kept whether it can be trusted, not what made it foreign.
 _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,

@@ -58,18 +58,18 @@ NEAREST = 60
 """So many of the nearest compete with what was found by words."""
 NEAREST_ENTRIES = 30
 """So many of the nearest entries besides: among many messages they would not come up."""
+# how many messages before and after one tell what it is about
 _REACH = 3
-"""How many messages before and after one tell what it is about."""
+# so many vectors are compared at a time: as floats they still fit the processor's cache
 _CHUNK = 256
-"""So many vectors are compared at a time: as floats they still fit the processor's cache."""
+# seconds after which it is counted again whether vectors were deleted; what they were of is found no more at once
 _RECOUNTED = 60.0
-"""Seconds after which it is counted again whether vectors were deleted; what they were of is found no more at once."""
 _LEAST_NORM = 1e-6
 _LEAST_SPREAD = 0.02
+# questions whose vectors are made before they are asked for
 _MOST_EXPECTED = 64
-"""Questions whose vectors are made before they are asked for."""
+# of vectors that are held in memory for all owners: about 160,000 messages at 384 numbers each
 _MOST_BYTES = 64 << 20
-"""Of vectors that are held in memory for all owners: about 160,000 messages at 384 numbers each."""
 
 
 @dataclass(slots=True)

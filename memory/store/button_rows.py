@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from memory.buttons import Keyboard
 
+# A button's id is not to be guessed, and not given twice by a database that was restored from a backup
 _ID_BYTES = 12
-"""A button's id is not to be guessed, and not given twice by a database that was restored from a backup."""
 
 PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > present()))"
 """Whether the button `b` can still be pressed."""

@@ -34,18 +34,18 @@ _COLUMNS = "body, name, tags, scope, speaker, date, previous, next, second_previ
 _LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM"
 _ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM"
 
+# what FTS5 adds to a table's name for those that it keeps it in
 _SHADOWS = ("_data", "_idx", "_content", "_docsize", "_config")
-"""What FTS5 adds to a table's name for those that it keeps it in."""
 DERIVED = (*INDEXES, "vectors", "endpoints", "published")
 """Tables that hold nothing that can't be had again: damaged ones are dropped and made anew."""
+# what each index is made of, and what finds a row there at once
 _SOURCES = (
     ("search", "searchable_entries", "id"),
     ("search", "searchable_messages", "id"),
     ("search_parts", "searchable_parts", "row"),
 )
-"""What each index is made of, and what finds a row there at once."""
+# rows that enter an index between two tellings of how far it is
 _SLICE = 1_000
-"""Rows that enter an index between two tellings of how far it is."""
 
 _LAST_ROW = (1 << 63) - 1
 NEIGHBOURS = 2

@@ -24,8 +24,8 @@ log = structlog.get_logger(__name__)
 
 SMALL = 64_000_000
 """Bytes of a database that is looked at in a fraction of a second; a larger one is looked at beside the turns."""
+# the share of the index after which the log tells how far it is
 _TOLD_EACH = 0.1
-"""The share of the index after which the log tells how far it is."""
 
 
 class IntegrityCheck:

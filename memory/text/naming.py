@@ -9,16 +9,16 @@ from memory.messages import storable
 from memory.text.words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]{2,}")
+# words that don't say what a text is about
 _COMMON = STOP_WORDS | frozenset(
     "after asked assistant conversation conversations discussed earlier into out said spoke summary talked told "
     "topics under user wants remember please запомни запамятай merke recuerda".split()
 )
-"""Words that don't say what a text is about."""
 LONGEST_WORD = 24
 _AT_THE_END = " .!?…。！？"
 _NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
+# what stands in front of a short fact: `home city: Kyiv`
 _SUBJECT = re.compile(r"(?:\S+ ){0,3}\S*: (?=.)")
-"""What stands in front of a short fact: `home city: Kyiv`."""
 
 
 def plain_name(name: str) -> str:

@@ -26,8 +26,8 @@ _LOWEST, _HIGHEST = 0.05, 3.0
 
 Scripts = tuple[float, float, float]
 """One number for each kind of script: latin and ASCII, dense (CJK, emoji), and all others."""
+# tokens a character. S3's estimate is 1 token per 4 characters; dense scripts cost about 1.
 _FIRST_RATES: Scripts = (0.25, 1.0, 0.25)
-"""Tokens a character. S3's estimate is 1 token per 4 characters; dense scripts cost about 1."""
 
 
 def characters(text: str) -> Scripts:

@@ -35,10 +35,10 @@ FOLDERS = (FILES, SKILLS)
 """The folders of a backup, by their names in it and in the data directory."""
 _MANIFEST_LIMIT = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
+# zip knows no earlier time, and none is told
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""Zip knows no earlier time, and none is told."""
+# what reading a damaged, encrypted or exotic zip file raises
 _BROKEN = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What reading a damaged, encrypted or exotic zip file raises."""
 
 
 class TooLarge(StoreError):

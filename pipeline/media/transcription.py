@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections."""
+# the endings that servers know recordings by; OpenAI's newer models and Groq refuse Telegram's own .oga
 _TYPES = {
     "audio/ogg": "ogg",
     "audio/opus": "ogg",
@@ -38,7 +39,6 @@ _TYPES = {
     "video/mp4": "mp4",
     "video/webm": "webm",
 }
-"""The endings that servers know recordings by; OpenAI's newer models and Groq refuse Telegram's own .oga."""
 
 
 class Transcriber:

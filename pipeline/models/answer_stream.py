@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pipeline.models.model import ToolSpec
 
 _TOO_LONG = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
+# how servers say that an answer did not come to its end; an answer that ended for any other reason is whole
 _BROKEN_OFF = frozenset(("error", "content_filter"))
-"""How servers say that an answer did not come to its end; an answer that ended for any other reason is whole."""
 
+# A tool call that a small model writes out as its answer instead of making it
 _FENCED = re.compile(r"\s*(?:Tool call:\s*)?(?:```(?:json)?\s*)?(?P<object>\{.*\})\s*(?:```)?\s*", re.DOTALL)
-"""A tool call that a small model writes out as its answer instead of making it."""
 
 
 def at(value: object, *names: str) -> object:

@@ -31,9 +31,9 @@ _CONTEXT = (
     ("max_context_length",),
     ("max_input_tokens",),
 )
+# where in an entry of `/v1/models` vLLM, OpenRouter, Together, Groq, Mistral and others say how much a model reads, and
+# how long its answers get, in the order of how much is to be believed; OpenAI itself says nothing
 _LONGEST = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",), ("max_output_tokens",))
-"""Where in an entry of `/v1/models` vLLM, OpenRouter, Together, Groq, Mistral and others say how much a model reads,
-and how long its answers get, in the order of how much is to be believed; OpenAI itself says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import openai
 
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+# how providers say that a request is too long; there is no code that all of them use
 _OVERFLOW_WORDS = (
     "context_length",
     "context length",
@@ -29,7 +30,6 @@ _OVERFLOW_WORDS = (
     "reduce the length",
     "token limit",
 )
-"""How providers say that a request is too long; there is no code that all of them use."""
 
 
 class NotAModel(ValueError):

@@ -54,8 +54,8 @@ class Part(StrEnum):
     SECOND_LOOK = "second look"
 
 
+# what can be refused in the messages, in the order in which it is tried to do without: the gentlest first
 _OF_MESSAGES = (Part.LATER_SYSTEM, Part.SAME_ROLE, Part.SYSTEM)
-"""What can be refused in the messages, in the order in which it is tried to do without: the gentlest first."""
 
 
 def body(model: str, request: ModelRequest, without: Collection[str]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+# statuses that say what is wrong, and it is no part of the request
 _NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
-"""Statuses that say what is wrong, and it is no part of the request."""
 
 
 _NAMES = {
@@ -45,13 +45,13 @@ _NAMES = {
     r"|\btools?\b(?=.{0,60}(?:not|requir|unrecogn|unknown|unsupport|permit|allow|enable|extra))"
     r"|(?:unrecogn|unknown|unsupport|extra).{0,60}\btools?\b",
 }
+# chat templates fail over roles and their order; that may be told as the server's own failure, or within a stream
 _ROLES = re.compile(
     r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)|jinja|template|raise_exception",
     re.IGNORECASE,
 )
-"""Chat templates fail over roles and their order; that may be told as the server's own failure, or within a stream."""
+# what is said of a picture rather than of all pictures
 _ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download", re.IGNORECASE)
-"""What is said of a picture rather than of all pictures."""
 _BAD_REQUEST = (400, 422, 501)
 
 

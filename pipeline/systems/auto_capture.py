@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 
+    # the memory that a capture becomes, and those that it takes the place of
     _Plan = tuple[NewEntry, list[Entry]]
-    """The memory that a capture becomes, and those that it takes the place of."""
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 
 
+# later than all that was captured, so that only what is alike is looked at
 _NO_MESSAGE = sys.maxsize
-"""Later than all that was captured, so that only what is alike is looked at."""
 LOOK_SECONDS = 10.0
 """How long a turn waits for the look that says what a correction takes the place of."""
 MOST_TO_FORGET = 3

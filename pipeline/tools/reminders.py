@@ -28,6 +28,7 @@ Days = Annotated[
     Field(description="with weekly: mon, fri"),
 ]
 
+# why a reminder is only offered, by what the model had read
 _WHY = {
     Provenance.TASK: N_("A task asked for this, not you, so I ask first."),
     Provenance.FILE: N_("What I just read (a file) isn't all yours, so I ask first."),
@@ -35,7 +36,6 @@ _WHY = {
     Provenance.FORWARDED: N_("What I just read (a forwarded text) isn't all yours, so I ask first."),
     Provenance.FOREIGN: N_("What I just read (others' words) isn't all yours, so I ask first."),
 }
-"""Why a reminder is only offered, by what the model had read."""
 
 
 def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:

@@ -25,8 +25,8 @@ MINUTES = 5
 LONGEST_ARGUMENT = 400
 """Characters of each argument that a question shows: a long one must not hide the others."""
 MOST_ARGUMENTS = 12
+# A question's number can't be guessed: only a button of its own says it. A command takes 15 digits.
 _NUMBERS = 10**15
-"""A question's number can't be guessed: only a button of its own says it. A command takes 15 digits."""
 
 NOBODY = "not run: it needs the user's consent, and nobody can be asked here. Go on without it, and say so"
 UNANSWERED = f"not run: the user was asked and has not answered within {MINUTES} minutes. Go on without it, and say so"
