@@ -136,12 +136,12 @@ class ToolLoop:
     async def _offers_reminder(self, turn: Turn) -> bool:
         """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-        (*others, message) = turn.user_messages
-        is_typed = not others and message.provenance is Provenance.TYPED
+        typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
+        is_one = len(typed) == len(turn.user_messages) == 1
         has_tool = any(tool.name == SETS_REMINDERS for tool in turn.budget.tools)
-        if self._reminders is None or not is_typed or turn.session.private or has_tool:
+        if self._reminders is None or not is_one or turn.session.private or has_tool:
             return False
-        answer = await self._reminders.answer(turn.session, message.content, turn.talking, spoken())
+        answer = await self._reminders.answer(turn.session, typed[0], turn.talking, spoken())
         if answer is not None:
             turn.produced.append(Message(Role.ASSISTANT, answer, self._clock()))
         return answer is not None
