@@ -47,7 +47,7 @@ CHATS = [1001, 1002, 1003, 1004, 1005]
 UNDOING, GROUP = 1006, -100500
 END = "so it is."
 """How each answer of the model ends: what is shown without it is the half of one."""
-GIVEN_UP = "I could not handle this message"
+GIVEN_UP = "I couldn't answer this message: I crashed on it twice"
 """What is said of a message that the program was killed over twice: it is in the log, and nothing was done for it."""
 PATIENCE = 180
 _SAID = re.compile(r"\b[kmtrux]\d+\b")
