@@ -27,9 +27,8 @@ from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.server import Pages
-from config.errors import ConfigurationError
 from config.models import load_catalogue
-from config.settings import MemoryScope, Settings
+from config.settings import MemoryScope, Settings, check_together
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
@@ -92,12 +91,10 @@ if TYPE_CHECKING:
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
     from pipeline.media.files import MediaSources
-    from pipeline.models.model import ChatModel, ToolSpec
+    from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
 
-MCP_SHARE = 8
-"""The part of a model's window that descriptions of others' tools may take at most: one eighth."""
 MCP_PAUSE = 300.0
 """Seconds at most between two tries to reach a server of tools that is off."""
 
@@ -207,16 +204,12 @@ def _assemble(
     skills = Skills(settings.mneme_data_dir)
     approvals = Approvals(memory.preferences)
     # an embedded model has its hands full with memory's own tools
-    servers = McpConfig() if offered is not None else _servers_of_tools(settings)
-    mcp = McpTools(servers, lambda: Backoff(MCP_PAUSE), approvals, effects.record)
+    must_exist = settings.mcp_config is not None
+    servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
+    mcp = McpTools(servers, lambda: Backoff(MCP_PAUSE), approvals, effects.record, settings.mcp_tool_tokens)
     mcp.start()  # no start of ours waits for what begins here
     stack.push_async_callback(mcp.close)
     style = talking.style if enabled else without_memory(talking.style)
-    estimate = TokenCounter()  # one that no usage corrects: which tools a model is told of must not change with it
-
-    def mcp_specs(talks: ChatModel) -> tuple[ToolSpec, ...]:
-        limit = min(settings.mcp_tool_tokens, talks.window.max_input_tokens // MCP_SHARE)
-        return mcp.specs(limit, estimate.text)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
         # who has sent no media pays for no tools over them, and nobody for skills where there are none
@@ -224,7 +217,7 @@ def _assemble(
         without = () if with_media else MEDIA_TOOLS
         without = without if await skills.all() else (*without, SKILL_TOOL)
         specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
-        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp_specs(talks)))
+        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.specs(talks.window)))
 
     reader, sources = media_reader(settings, memory.media, budget, stack)
     ask = ModelConsolidator(model, clock)
@@ -296,7 +289,7 @@ def _assemble(
     memory_report = MemoryReport(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
-    tool_report = ToolReport(mcp, models, mcp_specs)
+    tool_report = ToolReport(mcp, models)
     status = Status(
         memory.sessions,
         builder,
@@ -355,10 +348,6 @@ def _assemble(
     return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
 
 
-def _servers_of_tools(settings: Settings) -> McpConfig:
-    return read_config(settings.mcp_file, must_exist=settings.mcp_config is not None)
-
-
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
     """The metrics, where they are asked for, and what counts tokens."""
     if settings.metrics_port is None:
@@ -402,16 +391,3 @@ def lightrag_of(settings: Settings) -> LightRag:
 
     key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
     return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
-
-
-def check_together(settings: Settings) -> None:
-    """Refuse settings of which each is right and that do not go together. Raises ConfigurationError."""
-    if settings.memory_scope is MemoryScope.SHARED and any(chat < 0 for chat in settings.telegram_allowed_ids):
-        raise ConfigurationError(
-            "MEMORY_SCOPE=shared would show everybody in a group what is said in private: take the groups, whose ids "
-            "are negative, out of TELEGRAM_ALLOWED_IDS, or set MEMORY_SCOPE=chat."
-        )
-    if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
-        raise ConfigurationError(
-            "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."
-        )

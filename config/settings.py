@@ -321,6 +321,19 @@ def load_settings(env_file: Path | None = None) -> Settings:
         raise ConfigurationError(_sentence(error)) from error
 
 
+def check_together(settings: Settings) -> None:
+    """Refuse settings of which each is right and that do not go together. Raises ConfigurationError."""
+    if settings.memory_scope is MemoryScope.SHARED and any(chat < 0 for chat in settings.telegram_allowed_ids):
+        raise ConfigurationError(
+            "MEMORY_SCOPE=shared would show everybody in a group what is said in private: take the groups, whose ids "
+            "are negative, out of TELEGRAM_ALLOWED_IDS, or set MEMORY_SCOPE=chat."
+        )
+    if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
+        raise ConfigurationError(
+            "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."
+        )
+
+
 def _refuse_unknown_names(env_file: Path) -> None:
     names = setting_names()
     for line in _lines(env_file):

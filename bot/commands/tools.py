@@ -11,10 +11,7 @@ from config.texts import N_, _, ngettext, number
 from pipeline.tools.mcp.approval import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from memory.log.sessions import Session
-    from pipeline.models.model import ChatModel, ToolSpec
     from pipeline.models.routing import ModelChoice
     from pipeline.tools.mcp.approval import Approvals
     from pipeline.tools.mcp.tools import McpTools
@@ -31,11 +28,10 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True)
 class ToolReport:
-    """The servers whose tools a session may use. told: the tools that its model is told of."""
+    """The servers whose tools a session may use."""
 
     tools: McpTools
     models: ModelChoice
-    told: Callable[[ChatModel], tuple[ToolSpec, ...]]
 
     async def groups(self, session: Session) -> list[Group]:
         """What there is to say; nothing where no server is configured."""
@@ -46,7 +42,8 @@ class ToolReport:
         notes = [f"{state.name}: {state.trouble}" for state in states if state.trouble is not None]
         notes += [_("What is off is tried again by itself.")] if self.tools.retries else []
         notes += [str(self.tools.config.trouble)] if self.tools.config.trouble is not None else []
-        left_out = self.tools.count - len(self.told(await self.models.of(session.address.owner)))
+        model = await self.models.of(session.address.owner)
+        left_out = self.tools.count - len(self.tools.specs(model.window))
         if left_out:
             notes.append(
                 ngettext(

@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
-from bot.app import check_together, lightrag_of
+from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
 from bot.models import awake, endpoint_of, meaning_models
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue, own_model
+from config.settings import check_together
 from memory.errors import StoreError
 from memory.search.vectors import Vectors
 from memory.service.endpoints import EndpointStore

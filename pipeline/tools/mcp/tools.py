@@ -7,11 +7,13 @@ import base64
 import binascii
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
+from memory.text.tokens import TokenCounter
 from pipeline.models.model import ToolSpec
 from pipeline.systems.input_sanitizing import clean
 from pipeline.tools.mcp.approval import ToolCallRequest
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from mcp.types import CallToolResult, ContentBlock, Tool
 
+    from config.models import ModelWindow
     from pipeline.tools.mcp.approval import Approvals
     from pipeline.tools.mcp.config import McpConfig, Trouble
     from pipeline.tools.mcp.connection import Pauses
@@ -38,6 +41,8 @@ LARGEST_IMAGE = 5_000_000
 """Bytes."""
 IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 """The kinds that models take."""
+SHARE = 8
+"""The part of a model's window that descriptions may take at most: one eighth."""
 FIRST_TRY = 10.0
 """Seconds that the first turns wait for servers which are being started."""
 
@@ -77,6 +82,11 @@ class McpTool:
         """What the model calls it by."""
         return self.spec.name
 
+    @property
+    def server(self) -> str:
+        """The name of its server in the configuration."""
+        return self._connection.config.name
+
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
         try:
@@ -88,7 +98,7 @@ class McpTool:
         # what a model leaves out it often writes as null
         values = {key: value for key, value in written.items() if value is not None or key in self._required}
         if asks_first(self._described):
-            request = ToolCallRequest(self._connection.config.name, self._described.name, self._digest(), values)
+            request = ToolCallRequest(self.server, self._described.name, self._digest(), values)
             with use_language(context.language):  # the question is for the person
                 refusal = await self._approvals.refusal(context.session_id, context.asking, request)
             if refusal is not None:
@@ -104,12 +114,15 @@ class McpTool:
         return await asyncio.to_thread(_passage, result, sees=sees)
 
     def _digest(self) -> str:
-        told = f"{self.spec.description}\n{self.spec.parameters}"
-        return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:16]
+        description = f"{self.spec.description}\n{self.spec.parameters}"
+        return hashlib.sha256(description.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class McpTools:
-    """All servers, and the tools that they offer now. record: keeps that a call is about to change something."""
+    """All servers, and the tools that they offer now.
+
+    record: keeps that a call is about to change something. most_tokens: what descriptions may cost in any request.
+    """
 
     def __init__(
         self,
@@ -117,11 +130,14 @@ class McpTools:
         pauses: Callable[[], Pauses],
         approvals: Approvals,
         record: Callable[[], Awaitable[None]],
+        most_tokens: int,
     ) -> None:
         self.config = config
         self.connections = [ServerConnection(server, pauses(), self._changed) for server in config.servers]
         self._approvals = approvals
         self._record = record
+        self._most_tokens = most_tokens
+        self._counter = TokenCounter()  # never corrected by usage: which tools a model is given must not change with it
         self._tools: dict[str, McpTool] | None = None
         self._former: dict[str, McpTool] = {}
         self._until = 0.0
@@ -154,12 +170,13 @@ class McpTools:
         """The tool that a model calls by that name; of a server that is off meanwhile the one that says so."""
         return self._offered().get(name) or self._former.get(name)
 
-    def specs(self, tokens: int, count: Callable[[str], int]) -> tuple[ToolSpec, ...]:
-        """The tools that fit into so many tokens, in the order of the file; what does not fit is left out."""
+    def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
+        """The tools that a model with that window is given, in the order of the file; what does not fit is left out."""
+        tokens = min(self._most_tokens, window.max_input_tokens // SHARE)
         fitting = []
         for tool in self._offered().values():
             spec = tool.spec
-            cost = count(spec.name + spec.description + spec.parameters)
+            cost = self._counter.text(spec.name + spec.description + spec.parameters)
             if cost <= tokens:
                 tokens -= cost
                 fitting.append(spec)
@@ -172,7 +189,8 @@ class McpTools:
 
     def states(self) -> list[ServerState]:
         """How each server is, in the order of the file; those whose entries can't be used are last."""
-        states = [ServerState(c.config.name, len(self._tools_of(c)), c.trouble) for c in self.connections]
+        counts = Counter(tool.server for tool in self._offered().values())
+        states = [ServerState(c.config.name, counts[c.config.name], c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
 
     def _changed(self) -> None:
