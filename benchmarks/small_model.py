@@ -91,8 +91,7 @@ def variants(model: LocalModel) -> list[Variant]:
         Variant("without memory", chosen, memory=False),
         Variant("the full prompt", STYLES["full"], ("memory_file", "memory_recall")),
         Variant("small, with tools", small, ("memory_file", "memory_recall")),
-        Variant("small, with notes", replace(small, notes=True), ()),
-        Variant("small, whole exchanges", replace(small, whole_exchanges=True), ()),
+        Variant("small, in headings", replace(small, plain=False), ()),
     ]
 
 

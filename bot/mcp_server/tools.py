@@ -28,6 +28,7 @@ from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
 from memory.text.sought import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import stats_tool
+from pipeline.tools.memory_recall import MOST_QUERIES
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from memory.search.search import Hit
     from memory.store.entry import Entry
 
-MOST_QUERIES = 8
 LONGEST_QUERY = 2_000
 """Characters of a question, a name or a quote: more only takes time."""
 ANSWER_TOKENS = 8_000

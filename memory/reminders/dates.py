@@ -31,6 +31,7 @@ NEAR = timedelta(days=30)
 LEAD = timedelta(days=7)
 """How long before the end of something the reminder comes."""
 HOUR = time(9)
+"""When a day without an hour is meant to begin."""
 
 _YEARLY = re.compile(
     r"birthday|anniversary|\bborn\b|день рождения|дня рождения|годовщин|родил(?:ся|ась)|день народження|дня народження|"

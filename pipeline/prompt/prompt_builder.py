@@ -165,7 +165,7 @@ class PromptBuilder:
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             unreadable = memory.unreadable
-            if not style.notes:
+            if style.plain:
                 memory = Memory(memory.long_term, "", ())
             unseen = without_visible(memory, visible.messages, self._zone_of(session.owner))
             memory = fitted(unseen, budget.memory, budget)
@@ -227,11 +227,13 @@ class PromptBuilder:
                 stable.pool, stable.baseline, remaining, budget.text, already_in_prompt
             )
         plain = self._style.plain
-        own = [memory for memory in passages if memory.text and not memory.provenance.is_foreign]
         memory_lines = [memory.line for memory in context]
-        own_lines = memory_lines + [line for memory in own for line in budget.cut(memory.text, tokens).splitlines()]
-        shown = [memory for memory in passages if memory.text and not (plain and memory in own)]
-        lines = ([] if plain else memory_lines) + [budget.cut(memory.text, tokens) for memory in shown]
+        cut = [(memory.provenance, budget.cut(memory.text, tokens)) for memory in passages if memory.text]
+        if plain:
+            own = [line for provenance, text in cut if not provenance.is_foreign for line in text.splitlines()]
+            own_lines, lines = (*memory_lines, *own), [text for provenance, text in cut if provenance.is_foreign]
+        else:
+            own_lines, lines = (), memory_lines + [text for _, text in cut]
         quotes = [f"{memory.provenance.mark} {budget.cut(memory.text, tokens)}".strip() for memory in quoted]
         parts = ["\n".join([QUOTED_HEADER, *quotes])] if quotes else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
@@ -242,12 +244,12 @@ class PromptBuilder:
         parts += [] if plain else [now]
         provenance = worst(memory.provenance for memory in (*passages, *quoted))
         text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance)
-        return Volatile(text, context, tuple(own_lines) if plain else (), now)
+        return Volatile(text, context, own_lines, now)
 
     async def _earlier(self, lookup: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
         if (memories := self._sources.memories) is None:
             return Passage("")
-        whole = self._style.whole_exchanges
+        whole = not self._style.plain
         return await memories.recall.relevant(lookup, visible, tokens, besides=stable.shown, whole_exchanges=whole)
 
     async def _in_graph(self, session: Session, question: str) -> Passage:

@@ -61,24 +61,22 @@ _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 class PromptStyle:
     """How a model is told who it is and what is remembered; config/models.json says which model gets which.
 
-    identity: what stands first. forgetful: the same where memory is off. notes: whether the daily notes are shown.
-    whole_exchanges: whether of an earlier exchange the answer is quoted too. What the headings mean is said in
-    `identity` or not at all: under the headings, a small model took it for something to repeat. plain: what is
-    remembered and the time stand behind `identity` as plain lines, and messages as they were typed: around its message
-    a small model answers what it finds there instead. most_messages: so many of the conversation are shown, None: all.
+    identity: what stands first. forgetful: the same where memory is off. What the headings mean is said in `identity`
+    or not at all: under the headings, a small model took it for something to repeat. plain: what is remembered and the
+    time stand behind `identity` as plain lines, without the daily notes and without what was answered in an earlier
+    exchange, and messages as they were typed: around its message a small model answers what it finds there instead.
+    most_messages: so many of the conversation are shown, None: all.
     """
 
     identity: str
     forgetful: str
-    notes: bool = True
-    whole_exchanges: bool = True
     plain: bool = False
     most_messages: int | None = None
 
 
 STYLES = {
     "full": PromptStyle(_FULL, _PLAIN),
-    "small": PromptStyle(_SMALL, _SMALL_PLAIN, notes=False, whole_exchanges=False, plain=True, most_messages=6),
+    "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, most_messages=6),
 }
 """The styles by the names that the catalogue uses."""
 
@@ -87,8 +85,8 @@ _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")
 
 
 def plain_line(line: str) -> str:
-    """A line of memory without when, what and whose it is, and of an exchange what the user said."""
-    return _LABEL.sub("", line).partition(" | Assistant:")[0].strip()
+    """A line of memory without when, what and whose it is."""
+    return _LABEL.sub("", line).strip()
 
 
 def without_memory(style: PromptStyle) -> PromptStyle:

@@ -17,6 +17,7 @@ from config.texts import _
 from memory.capture.capture import asks_for_reminder
 from memory.errors import MemoryRefused
 from memory.messages import Message, Role
+from memory.reminders.dates import HOUR
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Offer
 from pipeline.models.model import ModelError, ModelRequest
@@ -33,8 +34,6 @@ LONGEST = 500
 """Characters of a message that is read; a longer one is about more than a reminder."""
 SECONDS = 60.0
 TOKENS = 120
-USUAL_HOUR = time(9)
-"""The hour of a day that was named without one."""
 DAYS_AHEAD = 14
 """So many days are given to the model by name, or it would count them wrongly."""
 
@@ -112,12 +111,13 @@ class PlainReminders:
     def _when(self, session: Session, wish: _Wish) -> datetime | None:
         """The first time, on the session's clock; None where none was named."""
         zone = self._reminders.zone_of(session.id)
-        now = self._clock().astimezone(zone)
+        instant = self._clock()
         if wish.in_minutes is not None:
-            return (self._clock() + timedelta(minutes=wish.in_minutes)).astimezone(zone).replace(second=0)
+            return (instant + timedelta(minutes=wish.in_minutes)).astimezone(zone)  # minutes, whatever the clocks do
+        now = instant.astimezone(zone)
         if wish.day is None and wish.hour is None:
             return None
-        hour = (wish.hour or USUAL_HOUR).replace(tzinfo=None)
+        hour = (wish.hour or HOUR).replace(tzinfo=None)
         first = datetime.combine(wish.day or now.date(), hour, zone)
         if first > now:
             return first.replace(tzinfo=None)

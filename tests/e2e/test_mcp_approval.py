@@ -134,11 +134,15 @@ async def test_nobody_answers_in_time(
     assert servers.logged("write") == []
 
 
-async def test_the_wait_is_no_time_of_the_turn_s(start: OpenApp, model: ModelServer, servers: Servers) -> None:
-    async with start(mcp_config=servers(trial=servers.trial()), turn_max_seconds=4) as app:
+async def test_the_wait_is_no_time_of_the_turn_s(
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    time = loop.time
+    async with start(mcp_config=servers(trial=servers.trial()), turn_max_seconds=30) as app:
         person = Person(app)
         await asked(person, model)
-        await asyncio.sleep(4.1)  # without a result to wait for: longer than a turn may take
+        monkeypatch.setattr(loop, "time", lambda: time() + 31)  # longer than a turn may take
         assert await answered(person, model, "/yes") == "wrote list.txt"
 
 

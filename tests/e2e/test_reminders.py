@@ -18,7 +18,7 @@ from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, running_bot
-from tests.support.reminding import CHAT, everybody, is_set, reminders_in
+from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, is_set, reminders_in
 from tests.support.serving import ANN, labels, press, texts
 
 if TYPE_CHECKING:
@@ -79,17 +79,12 @@ async def test_f24_over_both_changes_of_the_clocks_nine_stays_nine(start: OpenAp
     async with start(timezone="Europe/Kyiv") as app:
         clock.now = datetime(2026, 3, 27, 12, tzinfo=UTC)
         await is_set(app, "pills", "2026-03-28T09:00", "daily")
-        told: list[str] = []
-        for day in (datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)):
-            clock.now = day
-            await app.memory.telling.put_out("telegram", everybody)
-            before = await app.database.value("SELECT count(*) FROM outbox")
-            for _ in range(3 * 24 * 4):
-                clock.forward(minutes=15)
-                if await app.memory.telling.put_out("telegram", everybody):
-                    told.append(f"{clock():%d %H:%M}")
-            assert await app.database.value("SELECT count(*) FROM outbox") == before + 3
-    assert told == ["28 07:00", "29 06:00", "30 06:00", "24 06:00", "25 07:00", "26 07:00"]
+        hours = await hours_around_clock_changes(
+            clock,
+            lambda: app.memory.telling.put_out("telegram", everybody),
+            lambda: app.database.value("SELECT count(*) FROM outbox"),
+        )
+    assert hours == ["28 07:00", "29 06:00", "30 06:00", "24 06:00", "25 07:00", "26 07:00"]
 
 
 async def test_f24_what_a_downtime_missed_comes_at_the_start_once_and_says_so(

@@ -20,7 +20,7 @@ from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, running_bot
-from tests.support.reminding import CHAT, everybody, reminders_in
+from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, reminders_in
 from tests.support.servers.model import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, labels, press, texts
 from tests.support.tool_use import use
@@ -151,23 +151,18 @@ async def test_at_seven_over_both_changes_of_the_clocks_and_once_after_a_downtim
     async with start(timezone="Europe/Kyiv") as app:
         clock.now = datetime(2026, 3, 27, 12, tzinfo=UTC)
         await task(app, "trains", "2026-03-28T07:00", "daily")
-        put: list[str] = []
-        for day in (datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)):
-            clock.now = day
-            await app.memory.tasks.put_in("telegram:", everybody)
-            before = await app.database.value("SELECT count(*) FROM inbox")
-            for _ in range(3 * 24 * 4):
-                clock.forward(minutes=15)
-                if await app.memory.tasks.put_in("telegram:", everybody):
-                    put.append(f"{clock():%d %H:%M}")
-            assert await app.database.value("SELECT count(*) FROM inbox") == before + 3
+        hours = await hours_around_clock_changes(
+            clock,
+            lambda: app.memory.tasks.put_in("telegram:", everybody),
+            lambda: app.database.value("SELECT count(*) FROM inbox"),
+        )
         clock.forward(days=9, hours=12)
         assert await app.memory.tasks.put_in("telegram:", everybody)
         assert not await app.memory.tasks.put_in("telegram:", everybody)
         row = await app.database.row("SELECT payload, received_at FROM inbox ORDER BY id DESC LIMIT 1")
         assert row is not None
         run = await app.memory.tasks.run_of(row["payload"], clock())
-    assert put == ["28 05:00", "29 04:00", "30 04:00", "24 04:00", "25 05:00", "26 05:00"]
+    assert hours == ["28 05:00", "29 04:00", "30 04:00", "24 04:00", "25 05:00", "26 05:00"]
     assert run is not None
     assert run.hour == "Thursday, 5 November 2026, 07:00"
 

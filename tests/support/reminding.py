@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.services import MemoryServices
@@ -12,7 +13,10 @@ from tests.support.fakes import Person
 from tests.support.serving import ANN
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from bot.app import App
+    from tests.support.fakes import FakeClock
 
 
 CHAT = f"telegram:{ANN}"
@@ -36,3 +40,23 @@ async def is_set(
 
 async def reminders_in(app: App, chat: int = ANN) -> str:
     return await Person(app, Address("telegram", str(chat))).says("/reminders")
+
+
+async def hours_around_clock_changes(
+    clock: FakeClock, put: Callable[[], Awaitable[object]], count: Callable[[], Awaitable[int]]
+) -> list[str]:
+    """When `put` had something to do, by UTC, in three days around each change of Kyiv's clocks: once a day.
+
+    put: what the running bot does every minute. count: how many there are in the table that it fills.
+    """
+    hours: list[str] = []
+    for day in (datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)):
+        clock.now = day
+        await put()  # what was missed until then
+        before = await count()
+        for _ in range(3 * 24 * 4):
+            clock.forward(minutes=15)
+            if await put():
+                hours.append(f"{clock():%d %H:%M}")
+        assert await count() == before + 3
+    return hours
