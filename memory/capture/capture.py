@@ -35,6 +35,8 @@ _FEWEST_WORDS = 3
 _SHORTEST = 3
 # words of what became of something: "Lviv"
 _LONGEST_VALUE = 4
+# characters of a message that only objects: what is longer says more
+_LONGEST_OBJECTION = 100
 # sentences in which a request to remember is looked for
 _REQUESTS_IN = 4
 
@@ -173,6 +175,17 @@ def to_forget(text: str) -> ForgetRequest | None:
     """What one sentence of `text` asks to forget; None when none does, or it is a question."""
     found = _asked_for(text, _to_forget)
     return None if found is None else ForgetRequest(*found)
+
+
+def objects(text: str) -> bool:
+    """Whether `text` says of what was answered that it is wrong, and nothing of what is right."""
+    plain = text.translate(STRAIGHT)
+    if len(plain) > _LONGEST_OBJECTION or _ENDS_ASKING.search(plain):
+        return False
+    at, objects_to_it = 0, False
+    while (match := phrases_of(plain).objection.match(plain, at)) is not None:
+        at, objects_to_it = match.end(), objects_to_it or match["wrong"] is not None
+    return objects_to_it and not _WORD.search(plain, at)
 
 
 def asks_for_reminder(text: str) -> bool:

@@ -53,6 +53,12 @@ class Phrases:
         return re.compile(rf"(?:{self._any('forget')})(?!\s+(?:not|nicht|pas)\b)[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property
+    def objection(self) -> re.Pattern[str]:
+        """The next phrase of a message that only says that something is wrong; the group is what says so."""
+        around = "|".join(self._any(name) for name in ("marks", "openers", "closers"))
+        return re.compile(rf"\W*(?:(?P<wrong>{self._any('wrong')})|{around})", re.IGNORECASE)
+
+    @functools.cached_property
     def remind(self) -> re.Pattern[str]:
         """How one asks to be reminded."""
         return self._anywhere("remind")

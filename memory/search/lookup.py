@@ -11,6 +11,8 @@ from memory.store.entry import Kind
 from memory.text.sought import QueryTerms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from memory.files.long_term import LongTermMemory
     from memory.ledger.entries import EntryStore
     from memory.search.search import Search
@@ -34,6 +36,11 @@ class NamedMemory:
         return f"/forget {self.reference}" if self.is_line else f"/forget_{self.reference.removeprefix('#')}"
 
     @property
+    def entry(self) -> int | None:
+        """The number of the entry; None for a line of MEMORY.md."""
+        return None if self.is_line else int(self.reference.removeprefix("#"))
+
+    @property
     def is_line(self) -> bool:
         """Whether it is a line of MEMORY.md."""
         return self.reference.startswith("line:")
@@ -52,13 +59,19 @@ class MemoryLookup:
         sought = QueryTerms(words)
         if not sought.terms:
             return []
+        return _best(((_share(sought, memory.content), memory) for memory in await self._like(words, owner)), most)
+
+    async def stated_in(self, answer: str, owner: str, most: int = MOST) -> list[NamedMemory]:
+        """The memories most of whose telling words stand in an answer, the best first."""
+        memories = await self._like(answer, owner)
+        return _best(((_share(QueryTerms(memory.content), answer), memory) for memory in memories), most)
+
+    async def _like(self, words: str, owner: str) -> list[NamedMemory]:
+        """What may be meant: the nearest entries that hold, and all lines of MEMORY.md."""
         kinds = [kind for kind in await self._entries.counts(owner) if kind != Kind.ARCHIVE]
         hits = await self._search.find(words, owner, only=Filter(kinds), limit=_LOOKED_AT) if kinds else []
-        found = [NamedMemory(f"#{hit.id}", hit.content) for hit in hits if hit.superseded_by is None]
-        found += await self.lines(owner)
-        shares = [(len(sought.term_counts(memory.content)) / len(sought.terms), memory) for memory in found]
-        best = sorted((item for item in shares if item[0] >= COVERED), key=lambda item: -item[0])
-        return [memory for _, memory in best[:most]]
+        entries = [NamedMemory(f"#{hit.id}", hit.content) for hit in hits if hit.superseded_by is None]
+        return entries + await self.lines(owner)
 
     async def lines(self, owner: str) -> list[NamedMemory]:
         """The lines of MEMORY.md that were written for no entry: by a person, or by a model."""
@@ -68,3 +81,13 @@ class MemoryLookup:
             for line in await self._long_term.lines(owner)
             if line.strip() not in of_entries
         ]
+
+
+def _share(sought: QueryTerms, text: str) -> float:
+    """The share of the telling words that stand in a text."""
+    return len(sought.term_counts(text)) / len(sought.terms) if sought.terms else 0.0
+
+
+def _best(shares: Iterable[tuple[float, NamedMemory]], most: int) -> list[NamedMemory]:
+    covered = sorted((item for item in shares if item[0] >= COVERED), key=lambda item: -item[0])
+    return [memory for _, memory in covered[:most]]

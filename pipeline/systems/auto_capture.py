@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from config.texts import N_, _
 from memory.buttons import Button, Notice, edit_button, undo_button
-from memory.capture.capture import captured, requested, restated, to_forget
+from memory.capture.capture import captured, objects, requested, restated, to_forget
 from memory.capture.classifier import CaptureKind
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
 from memory.ledger.page import appending, format_line
-from memory.messages import Provenance
+from memory.messages import Provenance, Role
 from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class _Kept:
     refusals: list[str] = field(default_factory=list)
     change: int | None = None
     to_forget: list[NamedMemory] = field(default_factory=list)
+    doubted: list[NamedMemory] = field(default_factory=list)
 
 
 class AutoCapture:
@@ -112,9 +113,21 @@ class AutoCapture:
         notices_enabled = self._tells(turn.session.id)
         for message in typed:
             outcome = await self._keep(turn.session, message)
+            if objects(message.content):
+                outcome.doubted = await self._lookup.stated_in(
+                    await self._answer(turn), turn.session.owner, MOST_TO_FORGET
+                )
             turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
             turn.notices += _notices(outcome, tells=notices_enabled)
+
+    async def _answer(self, turn: Turn) -> str:
+        """The answer that a message objects to: the one that it replies to, else the last."""
+        quoted = [arrival.quoted.text for arrival in turn.arrivals if arrival.quoted is not None]
+        if quoted:
+            return quoted[-1]
+        messages = (await self._sessions.transcript(turn.session.id)).messages
+        return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
     async def _keep(self, session: Session, message: Message) -> _Kept:
         """Write what one message asks to remember and what it states, as one change."""
@@ -224,6 +237,18 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
             ((Button(_("Forget"), memory.forget, memory.content),),),
         )
         for memory in outcome.to_forget
+    ]
+    lines += [
+        Notice(
+            _("I remember this: {content}. Is it wrong?", content=memory.content),
+            (
+                (
+                    Button(_("Forget"), memory.forget, memory.content),
+                    *([edit_button(memory.entry, memory.content)] if memory.entry is not None else []),
+                ),
+            ),
+        )
+        for memory in outcome.doubted
     ]
     edits = [edit_button(learned.entry.id, learned.entry.content) for learned in news]
     undo = undo_button(outcome.change, "") if outcome.change is not None else None

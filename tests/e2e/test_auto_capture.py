@@ -315,6 +315,42 @@ async def test_what_is_no_request_to_forget_offers_nothing(person: Person, text:
     assert "forget this" not in await person.says(text)
 
 
+@pytest.mark.parametrize(
+    ("known", "question", "answer", "objection"),
+    [
+        ("I live in Graz", "Where do I live?", "You live in Graz.", "No, that's wrong!"),
+        ("Ich wohne in Graz", "Wo wohne ich?", "Du wohnst in Graz.", "Das stimmt nicht."),
+        ("Vivo en Graz", "¿Dónde vivo?", "Vives en Graz.", "eso no es verdad, perdona"),
+        ("J'habite à Graz", "Où est-ce que j'habite ?", "Tu habites à Graz.", "Non, c'est faux !"),
+        ("Я живу в Граце", "Где я живу?", "Ты живёшь в Граце.", "Нет, это не так"),
+        ("Я живу в Граці", "Де я живу?", "Ти живеш у Граці.", "Неправда!"),
+        ("我住在格拉茨", "我住在哪里?", "你住在格拉茨。", "不对"),
+    ],
+)
+async def test_what_an_answer_rests_on_is_shown_where_somebody_says_that_it_is_wrong(
+    app: App, person: Person, model: ModelServer, known: str, question: str, answer: str, objection: str
+) -> None:
+    await person.says(f"/remember {known}")
+    await person.says("/remember The bins go out on Tuesday")
+    model.script(Says(answer), Says("Sorry! What is right?"))
+    await person.says(question)
+    said = await person.says(objection)
+    assert "Sorry! What is right?" in said
+    assert f"_I remember this: {known}. Is it wrong?_" in said
+    assert "bins" not in said
+    assert len(await memories(app)) == 2
+
+
+async def test_what_is_said_to_be_wrong_without_a_memory_behind_it_shows_none(
+    person: Person, model: ModelServer
+) -> None:
+    await person.says("/remember The bins go out on Tuesday")
+    assert "Is it wrong" not in await person.says("That's wrong")
+    model.script(Says("2 and 2 is 5."), Says("You are right, it is 4."))
+    await person.says("What is 2 and 2?")
+    assert "Is it wrong" not in await person.says("That's wrong")
+
+
 MESSAGES = [
     ("I prefer green tea in the morning", Kind.PREFERENCE, "medium"),
     ("Always answer in one sentence", Kind.PREFERENCE, "high"),
