@@ -20,6 +20,7 @@ from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import date
 
     from memory.capture.capture import Captured
     from memory.clock import TimezoneLookup
@@ -145,16 +146,17 @@ class AutoCapture:
         ]
         if note is None and not plans:
             return outcome
+        day = message.created_at.astimezone(self._zone_of(session.id)).date()
         async with self._ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
-                await self._write_note(change, note, outcome)
+                await self._write_note(change, note, _note_line(note, day), outcome)
             await self._learn(change, owner, plans, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
-            await self._note_again(owner, outcome)
+            await self._note_again(owner, _note_line(outcome.note, day), outcome)
         return outcome
 
-    async def _write_note(self, change: Change, note: str, outcome: _Kept) -> None:
+    async def _write_note(self, change: Change, note: str, line: str, outcome: _Kept) -> None:
         """Keep what was asked to be remembered: an entry like any other, whose line stands in MEMORY.md."""
         try:
             entry = outcome.note_entry or await change.add(
@@ -165,18 +167,19 @@ class AutoCapture:
             return
         outcome.note, outcome.note_entry = note, entry
         with contextlib.suppress(MemoryRefused):  # a file that is full: the entry is found all the same
-            await change.edit_file(appending(format_line(note)))
-            await change.know_line(entry, format_line(note))
+            await change.edit_file(appending(line))
+            await change.know_line(entry, line)
 
     async def _new_note(self, owner: str, what: str, outcome: _Kept) -> str | None:
         """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
         outcome.note_entry = await self._learning.reinforce_known(owner, what)
-        return None if f"- {what}" in (await self._memory.read(owner)).splitlines() else what
+        line, lines = format_line(what), (await self._memory.read(owner)).splitlines()
+        return None if any(other == line or other.startswith(f"{line} (") for other in lines) else what
 
-    async def _note_again(self, owner: str, outcome: _Kept) -> None:
+    async def _note_again(self, owner: str, line: str, outcome: _Kept) -> None:
         """Note it anew: a person was editing the file, and their edit won."""
         try:
-            await self._memory.append(owner, f"- {outcome.note}", Author.CAPTURE)
+            await self._memory.append(owner, line, Author.CAPTURE)
         except MemoryRefused as error:
             outcome.note, outcome.note_refused = None, str(error)
 
@@ -218,6 +221,11 @@ class AutoCapture:
         deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
         (checked,), _none = await self._checker.check([fact], excerpt, memories, deadline)
         return checked if checked.doubt is None else CheckedFact(fact)
+
+
+def _note_line(note: str, day: date) -> str:
+    """The line of a note in MEMORY.md: with its day, or "since last week" would mean another week by next month."""
+    return format_line(_("{note} (noted {date})", note=note, date=day.isoformat()))
 
 
 def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:

@@ -130,7 +130,7 @@ async def test_a_request_is_written_down_said_and_in_the_prompt(
     model.script(Says("I will."))
     said = await person.says("Remember that I'm allergic to nuts")
     assert said == "I will.\n\n_Noted: I'm allergic to nuts (/undo takes it back)_"
-    assert long_term.read_text() == "- I'm allergic to nuts\n"
+    assert long_term.read_text() == "- I'm allergic to nuts (noted 2026-02-07)\n"
     assert "- I'm allergic to nuts" in model.requests[0].system()
 
 
@@ -139,7 +139,7 @@ async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_capt
 ) -> None:
     said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
     assert "_Noted: my dog is Rex.; I prefer green tea in the morning (/undo takes it all back)_" in said
-    assert long_term.read_text() == "- my dog is Rex.\n"
+    assert long_term.read_text() == "- my dog is Rex. (noted 2026-02-07)\n"
     assert await memories(app) == [
         ("my dog is Rex.", "note", "normal"),
         ("I prefer green tea in the morning", "preference", "medium"),
@@ -190,13 +190,13 @@ async def test_only_what_the_bot_is_told_for_good_stands_in_every_request(
 async def test_the_same_request_is_written_down_once(person: Person, long_term: Path) -> None:
     await person.says("Remember that I like tea")
     assert "Noted" not in await person.says("Remember that I like tea")
-    assert long_term.read_text() == "- I like tea\n"
+    assert long_term.read_text() == "- I like tea (noted 2026-02-07)\n"
 
 
 async def test_a_part_of_what_is_known_is_still_something_new(person: Person, long_term: Path) -> None:
     await person.says("Remember that I like teapots")
     assert "Noted" in await person.says("Remember that I like tea")
-    assert long_term.read_text() == "- I like teapots\n- I like tea\n"
+    assert long_term.read_text() == "- I like teapots (noted 2026-02-07)\n- I like tea (noted 2026-02-07)\n"
 
 
 async def test_running_a_turn_again_writes_nothing_down_again(
@@ -225,7 +225,7 @@ async def test_of_messages_that_come_together_each_request_is_written_down(
         await person.sends("Remember that I like tea", "Remember that I hate coffee")
         await app.runner.idle("console:local")
     assert len(model.requests) == 1
-    assert long_term.read_text() == "- I like tea\n- I hate coffee\n"
+    assert long_term.read_text() == "- I like tea (noted 2026-02-07)\n- I hate coffee (noted 2026-02-07)\n"
 
 
 async def test_a_request_that_does_not_fit_into_the_file_is_kept_as_a_note(
@@ -252,7 +252,7 @@ async def test_what_was_asked_to_be_remembered_is_seen_changed_and_forgotten_lik
     assert "Forgotten: the bins go out on Tuesday" in await person.says("/forget_1")
     assert long_term.read_text() == ""
     await person.says("/undo")
-    assert long_term.read_text() == "- the bins go out on Tuesday\n"
+    assert long_term.read_text() == "- the bins go out on Tuesday (noted 2026-02-07)\n"
 
 
 async def test_what_was_captured_of_a_message_is_not_shown_to_it_as_a_memory(

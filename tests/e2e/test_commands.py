@@ -103,10 +103,10 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
     await person.says("Hello")
     assert await person.says("/new") == (
         "New conversation. The last one (4 messages) can still be searched, and I keep "
-        "a MEMORY.md of 13 bytes, 2 notes of today."
+        "a MEMORY.md of 32 bytes, 2 notes of today."
     )
     assert await person.says("/new") == (
-        "This is already a new conversation. I still have a MEMORY.md of 13 bytes, 2 notes of today."
+        "This is already a new conversation. I still have a MEMORY.md of 32 bytes, 2 notes of today."
     )
     await person.says("What do I like?")
     assert [m["role"] for m in model.requests[-1].messages] == ["system", "user"]
@@ -190,7 +190,7 @@ async def test_status_is_exact_and_the_same_after_a_restart(
     assert re.fullmatch(r"≈ [\d,]+ of 26,214", left["tokens"])
     assert left["messages"] == "2 of 50"
     assert shown["Today, in all chats"] == {"tokens": f"{used:,}", "": "I don't know the price of `scripted`."}
-    memory = {"MEMORY.md": "13 bytes", "memories": "1", "notes of today": "3"}
+    memory = {"MEMORY.md": "32 bytes", "memories": "1", "notes of today": "3"}
     memory |= {"notes of recent days": "1", "archives": "1"}
     assert shown["Memory"] == memory
     assert shown["Used for the last answer"] == {
