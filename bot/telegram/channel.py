@@ -77,7 +77,8 @@ class TelegramChannel:
             with contextlib.suppress(StoreError):
                 await self.mailbox.keep_preview(session_id, message_id)
 
-        remaining = self._left.pop(session_id, None)
+        # what was pressed to have it tried again, or what a kill left of the same answer, becomes the reply
+        remaining = arrival.replaces or self._left.pop(session_id, None)
         preview = Preview(self._bot, arrival.address, self._pace, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)

@@ -176,7 +176,6 @@ class Change:
 
     async def rename(self, entry: Entry, new_name: str) -> Entry:
         """Change an entry's name; the old one stays as an alias."""
-        self._refuse_archive(entry)
         target = usable_name(new_name)
         await require_free(self._connection, self.owner_id, target, but=entry.id)
         await self._touch(entry.id)
@@ -189,7 +188,6 @@ class Change:
 
     async def bind(self, entry: Entry, alias: str) -> Entry:
         """Give an entry one more name."""
-        self._refuse_archive(entry)
         await self._touch(entry.id)
         await bind_name(self._connection, self.owner_id, entry.id, usable_name(alias), is_alias=True)
         return await self._by_id(entry.id)

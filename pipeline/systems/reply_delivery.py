@@ -118,4 +118,5 @@ def _keyboard(turn: Turn) -> Keyboard:
     rows = rows_of(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
-    return ((Button(_("Try again"), f"/retry_{THIS_TURN}"),), *rows)
+    # what else is said under the failure, and can be undone there, stays
+    return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)

@@ -63,18 +63,18 @@ class _Notes:
         return f"the note {entry.name} now says: {entry.content}"
 
     async def note_rename(self, context: ToolContext, name: str, new_name: str, quote: Quote = "") -> str:
-        """Give a note another name; the old one still finds it."""
+        """Rename a note or archive; the old name still works."""
         if proposed := await self._unless_asked(context, name, Action.RENAME, new_name, f"{name} -> {new_name}", quote):
             return proposed
         entry = await self._entries.rename(context.owner, name, new_name, Author.MODEL)
-        return f"the note is now called {entry.name}, also {', '.join(entry.aliases)}"
+        return f"it is now called {entry.name}, also {', '.join(entry.aliases)}"
 
     async def note_alias(self, context: ToolContext, name: str, alias: str, quote: Quote = "") -> str:
-        """Give a note one more name."""
+        """Alias a note or archive."""
         if proposed := await self._unless_asked(context, name, Action.ALIAS, alias, f"{name} = {alias}", quote):
             return proposed
         entry = await self._entries.alias(context.owner, name, alias, Author.MODEL)
-        return f"the note {entry.name} is also called {', '.join(entry.aliases)}"
+        return f"{entry.name} is also called {', '.join(entry.aliases)}"
 
     async def note_remove(self, context: ToolContext, name: str, quote: Quote = "") -> str:
         """Delete a note; the user can undo it."""

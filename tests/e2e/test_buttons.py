@@ -285,6 +285,7 @@ async def test_a_failed_answer_can_be_tried_again_by_button_until_something_else
         press(telegram, "Try again")
         await said(telegram, "Here it is.")
         await telegram.wait_for(lambda: labels(telegram) == [])
+        assert len(texts(telegram)) == 1  # in the place of the failure
         telegram.user_says("Another", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram) == ["Try again"])
         telegram.user_says("And now?", chat_id=ANN)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.messages import Provenance
+from memory.store.entry import Kind
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
 from tests.support.talk import Store
@@ -39,13 +40,30 @@ async def test_the_five_operations_confirm_what_is_in_the_database(
     ) == [
         "saved the note spare key: at Ann's",
         "the note spare key now says: at Olena's",
-        "the note is now called door key, also spare key",
-        "the note door key is also called spare key, the key",
+        "it is now called door key, also spare key",
+        "door key is also called spare key, the key",
     ]
     entry = (await entries(store))["door key"]
     assert (entry.content, entry.author, entry.aliases) == ("at Olena's", "model", ("spare key", "the key"))
     assert await use(person, model, ("note_remove", {"name": "the key"})) == ["removed the note door key"]
     assert await entries(store) == {}
+
+
+async def test_an_archive_gets_names_that_say_what_it_is_about(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    archive = await store.archive(OWNER, "We spoke of the garden.")
+    assert await use(
+        person,
+        model,
+        ("note_rename", {"name": archive.name, "new_name": "the garden"}),
+        ("note_alias", {"name": "the garden", "alias": "spring"}),
+    ) == [
+        f"it is now called the garden, also {archive.name}",
+        f"the garden is also called {archive.name}, spring",
+    ]
+    (entry,) = (await entries(store)).values()
+    assert (entry.kind, entry.content) == (Kind.ARCHIVE, "We spoke of the garden.")
 
 
 async def test_what_is_refused_comes_back_as_text_and_the_turn_goes_on(

@@ -210,14 +210,14 @@ async def test_a_secret_is_refused_wherever_it_stands_and_never_stored(store: St
 async def test_an_archive_is_rewritten_by_a_person_but_not_by_the_model(store: Store) -> None:
     archive = await store.archive(OWNER, "We spoke of the garden.")
     for refused in (
-        store.entries.rename(OWNER, archive.name, "garden", Author.MODEL),
-        store.entries.alias(OWNER, archive.name, "garden", Author.MODEL),
         store.entries.write(OWNER, archive.name, "Nothing.", Author.MODEL),
         store.entries.remove(OWNER, archive.name, Author.MODEL),
     ):
         with pytest.raises(MemoryRefused, match="is an archive, which is never rewritten: add a note instead"):
             await refused
     assert await store.entries.get(OWNER, archive.name) == archive
+    renamed = await store.entries.rename(OWNER, archive.name, "garden", Author.MODEL)
+    assert (renamed.name, renamed.aliases, renamed.content) == ("garden", (archive.name,), archive.content)
     assert (await store.entries.write(OWNER, archive.name, "We spoke.")).content == "We spoke."
 
 
