@@ -121,6 +121,9 @@ class ChatModel(Protocol):
     async def sees(self) -> bool:
         """Whether it sees pictures: as is known of it, or as it shows when it is asked. Never raises ModelError."""
 
+    async def takes_tools(self) -> bool:
+        """Whether it can call tools, as far as is known. Never raises ModelError."""
+
     async def looks_reliably(self) -> bool:
         """Whether it tells what follows from what was said, as far as is known. Never raises ModelError."""
 
@@ -151,6 +154,10 @@ class WrappedModel:
     async def sees(self) -> bool:
         """See ChatModel."""
         return await self._model.sees()
+
+    async def takes_tools(self) -> bool:
+        """See ChatModel."""
+        return await self._model.takes_tools()
 
     async def looks_reliably(self) -> bool:
         """See ChatModel."""

@@ -102,6 +102,11 @@ class OpenAIModel:
             await self._recall()
         return self._sees is not False and Part.IMAGES not in self._known.refused
 
+    async def takes_tools(self) -> bool:
+        """Whether its endpoint has not refused them; whether the model can use any is for the catalogue to say."""
+        await self._recall()
+        return self._defaults.tools and Part.TOOLS not in self._known.refused
+
     async def _recall(self) -> None:
         with contextlib.suppress(ModelError):  # who can't be reached answers nothing anyhow
             await self._known.recall(await self._where())

@@ -106,6 +106,10 @@ class ModelRouter:
         """Whether the model that talks does."""
         return await self._models.balanced.sees()
 
+    async def takes_tools(self) -> bool:
+        """Whether the model that talks does."""
+        return await self._models.balanced.takes_tools()
+
     def others(self) -> tuple[ChatModel, ...]:
         """The models that can be chosen to talk, each with the same fallbacks, limit and meter."""
         return tuple(_ChosenModel(self, model) for model in self._models.others)

@@ -123,9 +123,13 @@ class ToolLoop:
     async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
         used = _Used(turn.budget, limit)
+        can_set = await _can_set_reminders(turn)
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
+                # a server that refused them just now has a model that promises what it can't set
+                if can_set and await self._offers_reminder(turn):
+                    return
                 if answer.unseen:
                     turn.notices.append(Notice(await _why_unseen(turn.talking)))
                 self._finish(turn, answer)
@@ -135,11 +139,9 @@ class ToolLoop:
 
     async def _offers_reminder(self, turn: Turn) -> bool:
         """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
-        assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
         is_one = len(typed) == len(turn.user_messages) == 1
-        has_tool = any(tool.name == SETS_REMINDERS for tool in turn.budget.tools)
-        if self._reminders is None or not is_one or turn.session.private or has_tool:
+        if self._reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
             return False
         answer = await self._reminders.answer(turn.session, typed[0], turn.talking, spoken())
         if answer is not None:
@@ -261,6 +263,12 @@ class ToolLoop:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
         turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance_of(text)))
         turn.partial = ""
+
+
+async def _can_set_reminders(turn: Turn) -> bool:
+    """Whether the model that talks has the tool for it, as far as is known."""
+    assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
+    return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.takes_tools()
 
 
 async def _why_unseen(model: ChatModel) -> str:

@@ -85,3 +85,16 @@ async def test_a_model_with_tools_sets_it_itself(start: OpenApp, model: ModelSer
             == "You said: Remind me tomorrow at 9 to call Ann"
         )
     assert len(model.requests) == 1
+
+
+async def test_a_server_that_refuses_tools_promises_nothing_either(start: OpenApp, model: ModelServer) -> None:
+    """From the first message on, in which it first refuses them."""
+    refusal = Fails(400, "tools are not supported")
+    async with start(timezone="UTC") as app:
+        person = Person(app)
+        model.script(refusal, Says("I'll remind you!"), read(what="call Ann", day="2026-02-08", hour="09:00"))
+        assert "Shall I remind you" in await person.says("Remind me tomorrow at 9 to call Ann")
+        model.script(read(what="call Bob", day="2026-02-09", hour="09:00"))
+        assert "Shall I remind you" in await person.says("Remind me on Monday at 9 to call Bob")
+        assert [text for _, text, _ in await offered(app)] == ["call Ann", "call Bob"]
+        assert "promise" not in await person.says("How are you?")
