@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.changes import MEMORY_FILE, ChangeLog
-from memory.ledger.outcomes import Undone, outcome_of_entry, outcomes_of_file, telling
+from memory.ledger.outcomes import Undone, lines_of_entries, outcome_of_entry, outcomes_of_file, telling
 from memory.store.entry_rows import known_owner
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ class Undo:
             if number is not None and await self._changes.is_built_on(connection, owner_id, batch):
                 raise MemoryRefused(_("That was changed again since: /undo starts with the newest change."))
             outcomes = [await outcome_of_entry(connection, was) for was in batch.entries]
+            lines = await lines_of_entries(connection, batch.entries)
             names = await self._changes.take_back(connection, owner_id, batch)
             if batch.file is not None:
                 # the last step before the commit: nothing that is refused after it leaves the two apart
                 try:
                     await self._files.put_back(owner, expected=batch.file.after, text=batch.file.before)
                     names.append(MEMORY_FILE)
-                    outcomes = [*outcomes_of_file(batch.file), *outcomes]
+                    outcomes = [*outcomes_of_file(batch.file, lines), *outcomes]
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not batch.entries:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from config.texts import N_
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import aiosqlite
 
@@ -57,11 +57,21 @@ def telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     return tuple(plain or texts)
 
 
-def outcomes_of_file(change: FileChange) -> list[Outcome]:
-    """What putting MEMORY.md back does."""
-    before, after = _said_lines(change.before), _said_lines(change.after)
-    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before]
-    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after]
+def outcomes_of_file(change: FileChange, of_entries: Collection[str]) -> list[Outcome]:
+    """What putting MEMORY.md back does, but for the lines of entries of which it is told beside it."""
+    before, after, others = (_said_lines(text) for text in (change.before, change.after, "\n".join(of_entries)))
+    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before and line not in others]
+    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after and line not in others]
+
+
+async def lines_of_entries(connection: aiosqlite.Connection, entries: Iterable[Snapshot]) -> list[str]:
+    """The lines of MEMORY.md that stand for entries as they are now, and those of what they will be again."""
+    numbers = json.dumps([was.entry_id for was in entries])
+    rows = await connection.execute_fetchall(
+        "SELECT line FROM entries WHERE id IN (SELECT value FROM json_each(?)) AND line IS NOT NULL", (numbers,)
+    )
+    former = (json.loads(was.state)["row"].get("line") for was in entries if was.state is not None)
+    return [*(row["line"] for row in rows), *filter(None, former)]
 
 
 async def outcome_of_entry(connection: aiosqlite.Connection, was: Snapshot) -> Outcome:

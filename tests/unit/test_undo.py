@@ -128,9 +128,9 @@ async def test_the_model_and_the_capture_are_undone_in_the_chat(app: App, person
     await person.says("Where is my key? Under the pot. Note it")
     await person.says("Tea is what I drink")
     text = app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
-    assert text.read_text() == "- the gate code is a prime number\n- likes tea\n"
+    assert text.read_text() == "- the gate code is a prime number (noted 2026-02-07)\n- likes tea\n"
     assert await person.says("/undo") == "Undone: likes tea"
-    assert text.read_text() == "- the gate code is a prime number\n"
+    assert text.read_text() == "- the gate code is a prime number (noted 2026-02-07)\n"
     assert await person.says("/undo") == "Undone: under the pot"
     assert await person.says("/undo") == "Undone: the gate code is a prime number"
     assert text.read_text() == ""
@@ -267,7 +267,7 @@ async def test_the_newest_50_versions_of_the_long_term_memory_stay(start: OpenAp
     async with start() as app:
         versions = await app.database.rows("SELECT before FROM changes WHERE entry_id = 0 ORDER BY id")
     assert len(versions) == 50
-    assert versions[0][0].splitlines()[-1] == "- I like number 9"
+    assert versions[0][0].splitlines()[-1] == "- I like number 9 (noted 2026-02-07)"
 
 
 # -- one change, by its number
