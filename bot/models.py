@@ -174,7 +174,7 @@ def _embedded(
                 f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
             ) from error
         weights, tools = weights_path(local_model, settings.models_dir), bool(local_model.tools)
-    state = PromptState(settings.models_dir / "state", local.name)
+    state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)
     server = EmbeddedServer(local, weights, state=state)
     stack.push_async_callback(server.stop)
     memory.traces.also(server.forget)

@@ -287,8 +287,8 @@ class Settings(BaseSettings):
 
     @property
     def models_dir(self) -> Path:
-        """Where the weights of local models are kept."""
-        return self.mneme_data_dir / "models"
+        """Where the weights of local models are kept: once for all of a user's bots, and in no backup."""
+        return platformdirs.user_cache_path("mneme") / "models"
 
 
 def setting_names() -> list[str]:

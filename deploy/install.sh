@@ -10,6 +10,7 @@
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings
 #   /var/lib/mneme              what the bot remembers; /var/lib/mneme-backups its backups
+#   /var/cache/mneme            the weights of models on this machine
 set -euo pipefail
 umask 022
 
@@ -115,7 +116,7 @@ has_token() { grep -Eq '^[[:space:]]*TELEGRAM_BOT_TOKEN=[^[:space:]]' "/etc/mnem
 prepare() {
     id mneme >/dev/null 2>&1 ||
         useradd --system --user-group --home-dir /var/lib/mneme --no-create-home --shell /usr/sbin/nologin mneme
-    install -d -m 700 -o mneme -g mneme /etc/mneme "$BACKUPS" "$(state_of "$bot")"
+    install -d -m 700 -o mneme -g mneme /etc/mneme /var/cache/mneme "$BACKUPS" "$(state_of "$bot")"
     install -d -m 755 "$ROOT" "$ROOT/releases"
     if [ ! -e "/etc/mneme/$bot.env" ]; then
         install -m 600 -o mneme -g mneme "${env_file:-$checkout/.env.example}" "/etc/mneme/$bot.env"

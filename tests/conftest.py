@@ -60,6 +60,7 @@ def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TIMEZONE", "UTC")
     # the programs that tests start keep their compiled modules, as everywhere: without, each is compiled at each start
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)

@@ -74,4 +74,4 @@ def test_a_pull_fetches_nothing_when_the_engine_can_not_run(
     assert capsys.readouterr().err == (
         "mneme: The embedded model needs libgomp1: run apt-get install libgomp1, then try again.\n"
     )
-    assert not (Path(os.environ["MNEME_DATA_DIR"]) / "models").exists()
+    assert not (Path(os.environ["XDG_CACHE_HOME"]) / "mneme" / "models").exists()

@@ -156,7 +156,7 @@ with_everything() {
     seconds=$((SECONDS - begun))
     say "make chat: $((seconds / 60)) min $((seconds % 60)) s to the answer," \
         "$((after - before)) MB more on the disk (packages $(size_mb "$root/root/mneme/.venv")," \
-        "model $(size_mb "$root/root/.local/share/mneme/models")), $after MB in all"
+        "model $(size_mb "$root/root/.cache/mneme/models")), $after MB in all"
 }
 
 without_library
