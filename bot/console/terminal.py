@@ -114,6 +114,7 @@ class _Chat:
             model=talking.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
+        self._tasks.start(talking.load(), "loading")  # while the first message is typed
         begin_reminding(self._tell_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there

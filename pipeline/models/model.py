@@ -118,6 +118,9 @@ class ChatModel(Protocol):
     async def get_to_know(self) -> None:
         """Before a turn: find out what is not known of it and can be asked. Never raises ModelError."""
 
+    async def load(self) -> None:
+        """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
+
     async def sees(self) -> bool:
         """Whether it sees pictures: as is known of it, or as it shows when it is asked. Never raises ModelError."""
 
@@ -150,6 +153,10 @@ class WrappedModel:
     async def get_to_know(self) -> None:
         """See ChatModel."""
         await self._model.get_to_know()
+
+    async def load(self) -> None:
+        """See ChatModel."""
+        await self._model.load()
 
     async def sees(self) -> bool:
         """See ChatModel."""

@@ -91,6 +91,11 @@ class OpenAIModel:
         if self._known.asks:
             await self._known.ask(await self._where())
 
+    async def load(self) -> None:
+        """Start what answers, where it is a program of ours, and load what talks with it."""
+        with contextlib.suppress(ModelError):  # a message that is answered says why not
+            await self._open(None)
+
     async def looks_reliably(self) -> bool:
         """Whether its second look has not failed the self-test; True where nobody has tested it."""
         await self._recall()
@@ -159,9 +164,9 @@ class OpenAIModel:
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
         endpoint = await _while_loading(self._where(), on_wait)
+        await load_sdk()
         if self._client is None or endpoint != self._endpoint:
             await self.close()
-            await load_sdk()
             most = connections(MOST_REQUESTS)
             self._client = client_of(endpoint, seconds=self._timeout, retries=RETRIES, connections=most)
             self._endpoint = endpoint

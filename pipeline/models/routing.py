@@ -102,6 +102,10 @@ class ModelRouter:
         """Get to know the model that talks, whose window the turns are built for."""
         await self._models.balanced.get_to_know()
 
+    async def load(self) -> None:
+        """Load the model that talks."""
+        await self._models.balanced.load()
+
     async def sees(self) -> bool:
         """Whether the model that talks does."""
         return await self._models.balanced.sees()

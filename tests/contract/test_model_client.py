@@ -114,6 +114,25 @@ async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelSe
     assert told == ["loading the model", "reading 1,300 tokens", "thinking", "reading 1,300 tokens", "thinking"]
 
 
+async def test_what_a_first_answer_would_wait_for_can_be_done_before_it(model: ModelServer) -> None:
+    started: list[str] = []
+
+    async def connect() -> Endpoint:
+        started.append("once")
+        if len(started) == 1:
+            raise ModelError("There is no room for it.")
+        return Endpoint(model.url, "key")
+
+    client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
+    await client.load()  # who sends a message is told why not
+    assert started == ["once"]
+    await client.load()
+    assert started == ["once", "once"]
+    assert model.requests == []
+    assert (await client.complete(request())).text == "You said: Hello"
+    await client.close()
+
+
 @pytest.mark.parametrize(
     ("failure", "sentence"),
     [

@@ -301,3 +301,19 @@ async def test_a_tool_that_asks_is_answered_by_a_line(
         await terminal.shows("trial/write is run, this once.")
         await terminal.shows("It is written.")
     assert servers.logged("write") == ["list.txt"]
+
+
+async def test_what_is_typed_while_it_starts_is_answered(environment: dict[str, str], model: ModelServer) -> None:
+    async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
+        opened.types("Hello there\r")
+        await opened.shows("You said: Hello there")
+        opened.types("And ag")
+        await opened.until(lambda: opened.lines[-1:] == ["> And ag"])
+
+
+async def test_half_a_line_typed_while_it_starts_stands_in_the_prompt(environment: dict[str, str]) -> None:
+    async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
+        opened.types("Hello th")
+        await opened.until(lambda: opened.lines[-1:] == ["> Hello th"])
+        opened.types("ere\r")
+        await opened.shows("You said: Hello there")
