@@ -134,7 +134,7 @@ without_library() {
     status=0
     inside "cd /root/mneme && echo hello | make chat" >"$work/lacking-make.log" 2>&1 || status=$?
     [ "$status" != 0 ] || failed "make chat says that all is well"
-    fetched=$(inside 'find /root/.local/share/mneme -type f -size +100k 2>/dev/null | wc -l')
+    fetched=$(inside 'find /root/.cache/mneme /root/.local/share/mneme -type f -size +100k 2>/dev/null | wc -l')
     [ "$fetched" = 0 ] || failed "$fetched files were fetched all the same"
     say "exit status 1 (make: $status), nothing fetched"
     inside 'apt-get install -qq -y libgomp1' >/dev/null 2>&1 || failed "libgomp1 can't be put back"
