@@ -41,18 +41,17 @@ class ConversationCommands:
     async def new(self, call: CommandCall) -> CommandResult:
         private = await self._end_private(call.session) if call.session.private else None
         ended = await self.background.end_conversation(call.session)
-        summary = await self.reports.memory.summary(call.session)
         if private is not None:
             text = private
         elif ended.messages == 0:
-            return _("This is already a new conversation. I still have {kept}.", kept=summary)
+            return _("This is already a new conversation.")
         else:
             text = ngettext(
-                "New conversation. The last one ({n} message) can still be searched, and I keep {kept}.",
-                "New conversation. The last one ({n} messages) can still be searched, and I keep {kept}.",
+                "New conversation. The last one ({n} message) can still be searched.",
+                "New conversation. The last one ({n} messages) can still be searched.",
                 ended.messages,
-                kept=summary,
             )
+            text = f"{text} {self.reports.memory.stays()}"
         if ended.goes_on:
             later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
             return f"{text} {later}"

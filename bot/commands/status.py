@@ -161,35 +161,22 @@ class MemoryReport:
     async def groups(self, session: Session) -> list[Group]:
         if self.files is None:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        amounts = await self._amounts(session, self.files)
+        today, recent = await self.files.note_counts(session.owner, self.clock())
+        counts = await self.entries.counts(session.owner)
+        archives = counts.pop(Kind.ARCHIVE, 0)
+        size = len((await self.files.read_long_term(session.owner)).encode())
         rows = (
-            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", amounts.size)),
-            (_("memories"), number(amounts.memories)),
-            (_("notes of today"), number(amounts.today)),
-            (_("notes of recent days"), number(amounts.recent)),
-            (_("archives"), number(amounts.archives)),
+            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
+            (_("memories"), number(sum(counts.values()))),
+            (_("notes of today"), number(today)),
+            (_("notes of recent days"), number(recent)),
+            (_("archives"), number(archives)),
         )
         return [Group(_("Memory"), rows), await self._activated(session)]
 
-    async def summary(self, session: Session) -> str:
-        """What there is of memory, for the middle of a sentence."""
-        if self.files is None:
-            return _("nothing, since memory is off (MEMORY_ENABLED)")
-        amounts = await self._amounts(session, self.files)
-        parts = (
-            (amounts.size, ngettext("a MEMORY.md of {n} byte", "a MEMORY.md of {n} bytes", amounts.size)),
-            (amounts.today, ngettext("{n} note of today", "{n} notes of today", amounts.today)),
-            (amounts.recent, ngettext("{n} note of recent days", "{n} notes of recent days", amounts.recent)),
-            (amounts.archives, ngettext("{n} archive", "{n} archives", amounts.archives)),
-        )
-        return ", ".join(text for amount, text in parts if amount) or _("no notes yet")
-
-    async def _amounts(self, session: Session, files: MarkdownFiles) -> _Amounts:
-        today, recent = await files.note_counts(session.owner, self.clock())
-        counts = await self.entries.counts(session.owner)
-        archives = counts.pop(Kind.ARCHIVE, 0)
-        size = len((await files.read_long_term(session.owner)).encode())
-        return _Amounts(size, sum(counts.values()), today, recent, archives)
+    def stays(self) -> str:
+        """What of memory stays where a conversation ends."""
+        return _("What I remember stays.") if self.files is not None else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
         """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
@@ -204,17 +191,6 @@ class MemoryReport:
             (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
         )
         return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
-
-
-@dataclass(frozen=True, slots=True)
-class _Amounts:
-    """How much is remembered: bytes of MEMORY.md, entries but archives, lines of daily notes, archives."""
-
-    size: int
-    memories: int
-    today: int
-    recent: int
-    archives: int
 
 
 def _part_of(part: int, whole: int) -> str:

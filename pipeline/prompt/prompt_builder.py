@@ -15,6 +15,7 @@ import structlog
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
 from memory.search.formatting import NOTHING_IN_PROMPT
+from memory.search.questions import asked_in, asks
 from memory.search.search import NOTHING
 from pipeline.prompt.budget import fitted
 from pipeline.prompt.prompts import (
@@ -22,6 +23,7 @@ from pipeline.prompt.prompts import (
     NOW_HEADER,
     PHOTO_HINT,
     PLAIN_MEMORY_HEADER,
+    PLAIN_UNKNOWN,
     PRIVATE_HINT,
     QUOTED_HEADER,
     RELEVANT_HEADER,
@@ -30,6 +32,7 @@ from pipeline.prompt.prompts import (
     TASK_HINT,
     PromptStyle,
     fenced,
+    plain_examples,
     plain_line,
 )
 from pipeline.skills import skill_prompt
@@ -140,9 +143,19 @@ class PromptBuilder:
             return [stable.message, *messages]
         plain = (plain_line(line) for line in (*stable.lines, *volatile.lines))
         memories = dict.fromkeys(f"- {line}" for line in plain if line)
-        parts = [stable.message.content, volatile.now]
+        question = spoken[-1].content
+        asked = asks(question) or bool(asked_in(question))
+        identity, rest = self._style.identity, stable.message.content.removeprefix(self._style.identity)
+        unknown = f" {PLAIN_UNKNOWN}" if asked and self._sources.memories is not None else ""
+        parts = [f"{identity}{unknown}{rest}", volatile.now]
         parts += ["\n".join([PLAIN_MEMORY_HEADER, *memories])] if memories else []
-        return [replace(stable.message, content="\n\n".join(parts)), *messages]
+        examples = () if asked else plain_examples()
+        shown = [
+            Message(role, text, stable.message.created_at)
+            for statement, answer in examples
+            for role, text in ((Role.USER, statement), (Role.ASSISTANT, answer))
+        ]
+        return [replace(stable.message, content="\n\n".join(parts)), *shown, *messages]
 
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
         """What fits `question`, for both parts."""

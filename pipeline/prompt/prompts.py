@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from config.texts import _
+
 _PLAIN = """\
 You are Mneme, an assistant. You talk with people in a chat.
 
@@ -30,8 +32,7 @@ for it. Say that something is saved only after a tool has confirmed it.
 
 _SMALL = """\
 You are Mneme, a warm personal assistant with a memory. Reply briefly, in the user's language, to what the user just \
-said; acknowledge what they tell you. Say "you" and "your" to the user. If you are asked about the user and your \
-memory does not hold it, say that you don't know it yet."""
+said; acknowledge what they tell you. Say "you" and "your" to the user."""
 
 _SMALL_PLAIN = """\
 You are Mneme, a friendly assistant. Answer the latest message in its language, in one to three sentences. Say "you" \
@@ -39,6 +40,8 @@ and "your" to the user. You keep nothing beyond this conversation."""
 
 MEMORY_HEADER = "# Memory"
 PLAIN_MEMORY_HEADER = "What you remember about the user:"
+PLAIN_UNKNOWN = "If you are asked about the user and your memory does not hold it, say that you don't know it yet."
+"""Stands only where something is asked: else a small model says it to what it is told."""
 RULES_HEADER = "# Rules"
 SUMMARY_HEADER = "[Conversation summary]"
 QUOTED_HEADER = "# The message that the user answers"
@@ -82,6 +85,17 @@ STYLES = {
 
 
 _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")
+
+
+def plain_examples() -> tuple[tuple[str, str], ...]:
+    """Two things that a user might tell, each with an answer, in the language of the texts around it.
+
+    They show a small model how to answer what asks for nothing, which it else repeats as if it were its own.
+    """
+    return (
+        (_("My brother bought a boat."), _("A boat, how exciting for your brother! Does he sail a lot?")),
+        (_("My back hurts today."), _("Oh no, take it easy today. I hope your back feels better soon!")),
+    )
 
 
 def plain_line(line: str) -> str:

@@ -102,12 +102,9 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
     await person.says("Remember that I like tea")
     await person.says("Hello")
     assert await person.says("/new") == (
-        "New conversation. The last one (4 messages) can still be searched, and I keep "
-        "a MEMORY.md of 32 bytes, 2 notes of today."
+        "New conversation. The last one (4 messages) can still be searched. What I remember stays."
     )
-    assert await person.says("/new") == (
-        "This is already a new conversation. I still have a MEMORY.md of 32 bytes, 2 notes of today."
-    )
+    assert await person.says("/new") == "This is already a new conversation."
     await person.says("What do I like?")
     assert [m["role"] for m in model.requests[-1].messages] == ["system", "user"]
     assert len(await app.database.rows("SELECT id FROM messages")) == 6
@@ -363,4 +360,4 @@ async def test_status_says_when_memory_and_compaction_are_off(start: OpenApp) ->
         assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
         assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
         assert "Used for the last answer" not in shown
-        assert "memory is off" in await person.says("/new")
+        assert "Memory is off" in await person.says("/new")

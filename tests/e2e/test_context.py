@@ -360,3 +360,34 @@ async def test_in_a_small_window_memories_take_an_eighth_of_what_is_free(
     assert model.requests[-1].tokens < window
     tokens = int(last["tokens"].removeprefix("≈ "))
     assert 0 <= tokens <= window // 8
+
+
+async def test_a_small_model_gets_memory_as_plain_lines_and_examples_where_nothing_is_asked(
+    start: OpenApp, model: ModelServer
+) -> None:
+    """Each kind of message its own: what one needs a small model takes for an answer to the other."""
+    async with start(llm_model="qwen2.5-coder-1.5b") as app:
+        person = Person(app)
+        await person.says("Remember that my cat is called Pixel")
+        await person.says("/new")
+        await person.says("I had a long day.")
+        told = model.requests[-1]
+        await person.says("What is my cat called?")
+        asked = model.requests[-1]
+    assert "What you remember about the user:\n- my cat is called Pixel" in told.system()
+    assert "you don't know it yet" not in told.system()
+    assert [m["role"] for m in told.messages] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert told.messages[1]["content"] == "My brother bought a boat."
+    assert told.last == "I had a long day."
+    assert "- my cat is called Pixel" in asked.system()
+    assert "say that you don't know it yet" in asked.system()
+    assert [m["role"] for m in asked.messages] == ["system", "user", "assistant", "user"]
+    assert asked.last == "What is my cat called?"
+
+
+async def test_a_small_model_gets_examples_in_the_language_of_the_chat(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_model="qwen2.5-coder-1.5b") as app:
+        person = Person(app)
+        await person.says("/language de")
+        await person.says("Ich bin müde.")
+    assert model.requests[-1].messages[1]["content"] == "Mein Bruder hat ein Boot gekauft."
