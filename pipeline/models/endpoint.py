@@ -84,6 +84,11 @@ class EndpointCapabilities:
         return self._facts.context_tokens is not None
 
     @property
+    def is_kept(self) -> bool:
+        """Whether what is learned of it outlasts the program, so that there may be something to recall."""
+        return self._store is not None
+
+    @property
     def refused(self) -> frozenset[Part]:
         """What a request to it must do without."""
         return frozenset(part for part in Part if part.value in self._facts.refused)

@@ -113,6 +113,8 @@ class OpenAIModel:
         return self._defaults.tools and Part.TOOLS not in self._known.refused
 
     async def _recall(self) -> None:
+        if not self._known.is_kept:  # where it runs on this machine, asking for its address would load it
+            return
         with contextlib.suppress(ModelError):  # who can't be reached answers nothing anyhow
             await self._known.recall(await self._where())
 

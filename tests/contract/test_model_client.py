@@ -114,6 +114,16 @@ async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelSe
     assert told == ["loading the model", "reading 1,300 tokens", "thinking", "reading 1,300 tokens", "thinking"]
 
 
+async def test_nothing_is_started_to_tell_what_nobody_keeps() -> None:
+    async def connect() -> Endpoint:
+        raise AssertionError("a model on this machine would be loaded")
+
+    client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
+    assert await client.takes_tools()
+    assert await client.sees()
+    assert await client.looks_reliably()
+
+
 async def test_what_a_first_answer_would_wait_for_can_be_done_before_it(model: ModelServer) -> None:
     started: list[str] = []
 
