@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.ledger.page import line_digest, said_by
+from memory.ledger.page import format_line, line_digest, said_by
 from memory.search.search import Filter
 from memory.store.entry import Kind
 from memory.text.sought import QueryTerms
@@ -33,7 +33,7 @@ class NamedMemory:
     @property
     def forget(self) -> str:
         """The command that has it forgotten; that of an entry is one word, which Telegram makes something to tap."""
-        return f"/forget {self.reference}" if self.is_line else f"/forget_{self.reference.removeprefix('#')}"
+        return f"/forget {self.reference}" if self.is_line else f"/forget_{self.entry}"
 
     @property
     def entry(self) -> int | None:
@@ -72,6 +72,11 @@ class MemoryLookup:
         hits = await self._search.find(words, owner, only=Filter(kinds), limit=_LOOKED_AT) if kinds else []
         entries = [NamedMemory(f"#{hit.id}", hit.content) for hit in hits if hit.superseded_by is None]
         return entries + await self.lines(owner)
+
+    async def is_written(self, what: str, owner: str) -> bool:
+        """Whether MEMORY.md says just this, in a line of its own or in the one that was written for an entry."""
+        written = {entry.line for entry in await self._entries.with_lines(owner) if entry.content == what}
+        return not (written | {format_line(what)}).isdisjoint(await self._long_term.lines(owner))
 
     async def lines(self, owner: str) -> list[NamedMemory]:
         """The lines of MEMORY.md that were written for no entry: by a person, or by a model."""

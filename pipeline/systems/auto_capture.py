@@ -173,8 +173,7 @@ class AutoCapture:
     async def _new_note(self, owner: str, what: str, outcome: _Kept) -> str | None:
         """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
         outcome.note_entry = await self._learning.reinforce_known(owner, what)
-        line, lines = format_line(what), (await self._memory.read(owner)).splitlines()
-        return None if any(other == line or other.startswith(f"{line} (") for other in lines) else what
+        return None if await self._lookup.is_written(what, owner) else what
 
     async def _note_again(self, owner: str, line: str, outcome: _Kept) -> None:
         """Note it anew: a person was editing the file, and their edit won."""
@@ -242,7 +241,7 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
     lines += [
         Notice(
             _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget})"),
-            ((Button(_("Forget"), memory.forget, memory.content),),),
+            ((_forgetting(memory),),),
         )
         for memory in outcome.to_forget
     ]
@@ -251,7 +250,7 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
             _("I remember this: {content}. Is it wrong?", content=memory.content),
             (
                 (
-                    Button(_("Forget"), memory.forget, memory.content),
+                    _forgetting(memory),
                     *([edit_button(memory.entry, memory.content)] if memory.entry is not None else []),
                 ),
             ),
@@ -274,6 +273,10 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
         return lines
     row = ((undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
     return [Notice(text, row), *lines]
+
+
+def _forgetting(memory: NamedMemory) -> Button:
+    return Button(_("Forget"), memory.forget, memory.content)
 
 
 def _said(learned: Learned) -> str:

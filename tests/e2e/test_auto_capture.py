@@ -193,6 +193,13 @@ async def test_the_same_request_is_written_down_once(person: Person, long_term: 
     assert long_term.read_text() == "- I like tea (noted 2026-02-07)\n"
 
 
+async def test_a_line_of_a_person_that_says_more_is_not_what_is_asked_for(person: Person, long_term: Path) -> None:
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    long_term.write_text("- I like tea (only green)\n")
+    assert "Noted" in await person.says("Remember that I like tea")
+    assert long_term.read_text() == "- I like tea (only green)\n- I like tea (noted 2026-02-07)\n"
+
+
 async def test_a_part_of_what_is_known_is_still_something_new(person: Person, long_term: Path) -> None:
     await person.says("Remember that I like teapots")
     assert "Noted" in await person.says("Remember that I like tea")
