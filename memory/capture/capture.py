@@ -182,8 +182,8 @@ def objects(text: str) -> bool:
     plain = text.translate(STRAIGHT)
     if len(plain) > _LONGEST_OBJECTION or _ENDS_ASKING.search(plain):
         return False
-    at, objects_to_it = 0, False
-    while (match := phrases_of(plain).objection.match(plain, at)) is not None:
+    objection, at, objects_to_it = phrases_of(plain).objection, 0, False
+    while (match := objection.match(plain, at)) is not None:
         at, objects_to_it = match.end(), objects_to_it or match["wrong"] is not None
     return objects_to_it and not _WORD.search(plain, at)
 

@@ -97,4 +97,4 @@ async def test_a_server_that_refuses_tools_promises_nothing_either(start: OpenAp
         model.script(read(what="call Bob", day="2026-02-09", hour="09:00"))
         assert "Shall I remind you" in await person.says("Remind me on Monday at 9 to call Bob")
         assert [text for _, text, _ in await offered(app)] == ["call Ann", "call Bob"]
-        assert "promise" not in await person.says("How are you?")
+        assert await person.says("How are you?") == "You said: How are you?"
