@@ -123,14 +123,24 @@ asked='My name is Olena and I keep bees. Please answer in one sentence.'
 
 without_library() {
     say "\$ make chat, without libgomp1"
+    inside "cd /root/mneme && make local" >"$work/install.log" 2>&1 ||
+        { tail -5 "$work/install.log"; failed "make local did not work"; }
     inside 'dpkg --remove --force-depends libgomp1' >/dev/null 2>&1 || failed "libgomp1 can't be removed"
-    local status=0
-    inside "cd /root/mneme && echo hello | make chat" >"$work/lacking.log" 2>&1 || status=$?
+    local status=0 fetched
+    inside "cd /root/mneme && .venv/bin/mneme model pull --if-needed" >"$work/lacking.log" 2>&1 || status=$?
     cat "$work/lacking.log"
+    [ "$status" = 1 ] || failed "mneme model pull ended with exit status $status instead of 1"
+    grep -q 'run apt-get install libgomp1, then try again' "$work/lacking.log" || failed "the remedy is not said"
+    inside 'rm -rf /root/mneme/.venv' # make is to say so before it installs anything
+    status=0
+    inside "cd /root/mneme && echo hello | make chat" >"$work/lacking-make.log" 2>&1 || status=$?
+    cat "$work/lacking-make.log"
     [ "$status" != 0 ] || failed "make chat says that all is well"
-    grep -q "run 'apt-get install libgomp1', then try again" "$work/lacking.log" || failed "the remedy is not said"
-    inside 'test ! -e /root/mneme/.venv -a ! -e /root/.cache/mneme' || failed "something was fetched all the same"
-    say "exit status $status, nothing fetched"
+    grep -q "run 'apt-get install libgomp1', then try again" "$work/lacking-make.log" || failed "make says no remedy"
+    inside 'test ! -e /root/mneme/.venv' || failed "packages were installed all the same"
+    fetched=$(inside 'find /root/.cache/mneme /root/.local/share/mneme -type f -size +100k 2>/dev/null | wc -l')
+    [ "$fetched" = 0 ] || failed "$fetched files were fetched all the same"
+    say "exit status 1 (make: $status), nothing fetched"
     inside 'apt-get install -qq -y libgomp1' >/dev/null 2>&1 || failed "libgomp1 can't be put back"
 }
 
