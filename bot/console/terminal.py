@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import DynamicCompleter, WordCompleter
+from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
@@ -26,6 +26,10 @@ from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+
+    from prompt_toolkit.completion import CompleteEvent, Completion
+    from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import AnyFormattedText
     from prompt_toolkit.key_binding import KeyPressEvent
 
@@ -40,9 +44,8 @@ CONTINUATION = "  "
 async def chat_terminal(app: App, address: Address) -> int:
     """Talk at the terminal until end of file (Ctrl-D); the exit status."""
     app.begin_background_work()
-    language = await spoken_at(app, address)
-    with use_language(language):
-        return await _Chat(app, address, language).run()
+    with use_language(await spoken_at(app, address)):
+        return await _Chat(app, address).run()
 
 
 async def chat_redirected(app: App, address: Address) -> int:
@@ -78,13 +81,30 @@ def _makes_private(text: str) -> bool:
     return parse_command(text)[0] == PRIVATE
 
 
+class _CommandCompleter(Completer):
+    """Completes the name of a command that is typed first, and says what it does in the language spoken just then."""
+
+    def __init__(self, app: App, address: Address) -> None:
+        self._app = app
+        self._address = address
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterator[Completion]:
+        commands = {f"/{name}": _(command.description) for name, command in self._app.runner.commands.items()}
+        yield from WordCompleter([*commands], meta_dict=commands, sentence=True).get_completions(document, event)
+
+    async def get_completions_async(self, document: Document, event: CompleteEvent) -> AsyncGenerator[Completion]:
+        with use_language(await spoken_at(self._app, self._address)):
+            offered = [*self.get_completions(document, event)]
+        for completion in offered:
+            yield completion
+
+
 class _Chat:
     """One conversation at one terminal. What is sent while an answer is written waits, in sight, for its end."""
 
-    def __init__(self, app: App, address: Address, language: str) -> None:
+    def __init__(self, app: App, address: Address) -> None:
         self._app = app
         self._address = address
-        self._language = language
         self._console = Console()
         self._channel = TerminalChannel(self._console)
         self._answering: asyncio.Task[None] | None = None
@@ -99,7 +119,7 @@ class _Chat:
         self._prompt: PromptSession[str] = PromptSession(
             output=output,
             history=self._history,
-            completer=DynamicCompleter(self._commands),
+            completer=_CommandCompleter(app, address),
             complete_while_typing=False,
             multiline=True,
             prompt_continuation=CONTINUATION,
@@ -131,14 +151,6 @@ class _Chat:
                 if text.strip():
                     self._answering = asyncio.create_task(self._answer([self._arrival(text)]))
 
-    def _commands(self) -> WordCompleter:
-        """Completes the name of a command that is typed first, and says what it does."""
-        commands = {f"/{name}": command.description for name, command in self._app.runner.commands.items()}
-        with use_language(self._language):
-            return WordCompleter(
-                [*commands], meta_dict={name: _(text) for name, text in commands.items()}, sentence=True
-            )
-
     async def _tell_due(self) -> None:
         """Print the reminders of this chat that are due; only then they count as told."""
         for due, text in await self._app.memory.telling.due_in(self._address.session_id):
@@ -162,7 +174,6 @@ class _Chat:
                 await self._app.runner.idle(self._address.session_id)
                 private = await self._app.sessions.is_private(self._address.session_id)
                 self._history.private = private or any(map(_makes_private, self._queued))
-                self._language = await spoken_at(self._app, self._address)
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)
