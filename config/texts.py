@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import gettext
 import io
+import re
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 LANGUAGES = {
     "en": "English",
@@ -107,6 +108,11 @@ def in_line(text: str, longest: int = 100) -> str:
     """`text` in one line, cut where it is longer than so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[:longest]}…"
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Sentences as parts of another: without the full stop that each ends in."""
+    return "; ".join(re.sub(r"(?<!\.)[.。]$", "", sentence.strip()) for sentence in sentences)
 
 
 def number(value: int) -> str:

@@ -1,80 +1,48 @@
-"""Records the conversation of docs/using.md: `python -m docs.record` writes docs/conversation.svg and prints the text.
+"""Records the chat that README.md shows: `python -m docs.record` draws docs/conversation.svg and prints the text.
 
-Everything but the model's own sentences is what Mneme says: they are scripted here, so that a test can play it too.
+The real bot talks to a local Bot API server; only the model's own sentences are scripted. A test plays it again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.text import Text
-
-from bot.app import open_app
-from bot.console.console import ConsoleChannel, console_address, typed_arrival
 from config.logs import configure_logging
-from config.settings import Settings
-from tests.support.servers.model import ModelServer, Says
+from docs.chat_picture import drawn
+from docs.record_telegram import ANN, Clock, Recording, Shown, as_lines, running, scripted
+from docs.telegram_scenes import Step, Waits, Writes, command
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
 
 PICTURE = Path(__file__).with_name("conversation.svg")
-WIDTH = 92
-LEARNED = (
-    '{"history_entry": "They got to know each other.", "memory_update": null,'
-    ' "facts": [{"subject": "home city", "fact": "The user lives in Kyiv.", "kind": "fact"}]}'
+STEPS: tuple[Step, ...] = (
+    Writes({"en": "I live in Kyiv. I prefer short answers."}, {"en": "Good to know!"}),
+    Waits(24 * 20 - 1.5, changes=0),
+    Writes({"en": "I moved from Kyiv to Lviv yesterday."}, {"en": "I hope you like it there."}),
+    Writes({"en": "Where do I live?"}, {"en": "In Lviv."}),
+    command("/memory why"),
+    command("/undo"),
 )
-SCRIPT = (
-    ("I live in Kyiv. I prefer short answers.", "Good to know!"),
-    ("/new", None),
-    ("I moved from Kyiv to Lviv yesterday.", "I hope you like it there."),
-    ("Where do I live?", "In Lviv."),
-    ("/memory why", None),
-    ("/undo", None),
-)
-"""What is typed, and what the model says; None: a command, which needs no model."""
 
 
-async def play(data: Path) -> list[tuple[str, str]]:
-    """Each message with the reply to it."""
-    now = datetime(2026, 11, 21, 10, 9, tzinfo=UTC)
-    exchanges: list[tuple[str, str]] = []
-    async with ModelServer() as model:
-        model.consolidation = lambda _: Says(LEARNED)
-        model.script(*(Says(said) for _, said in SCRIPT if said is not None))
-        settings = Settings.model_validate(
-            {"mneme_data_dir": data, "openai_base_url": model.url, "llm_model": "scripted", "timezone": "UTC"}
-        )
-        async with open_app(settings, lambda: now) as app:
-            address = console_address("local")
-            for text, _ in SCRIPT:
-                channel = ConsoleChannel()
-                await app.runner.submit(typed_arrival(app, address, text, channel))
-                await app.runner.idle(address.session_id)
-                exchanges.append((text, "\n\n".join(channel.replies)))
-                now += timedelta(minutes=1)
-    return exchanges
-
-
-def as_text(exchanges: list[tuple[str, str]]) -> str:
-    """The conversation as docs/using.md shows it."""
-    return "\n\n".join(f"> {asked}\n{answered}" for asked, answered in exchanges)
+async def play() -> list[Shown]:
+    """What came to stand in the chat."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with BotApiServer() as telegram, ModelServer() as model:
+            clock = Clock()
+            telegram.register_chat(ANN)
+            async with running(scripted(Path(folder), model), telegram, clock):
+                return await Recording(telegram, model, clock, "en").play(STEPS)
 
 
 def main() -> None:
     """Record."""
     configure_logging("error", "console")
-    with tempfile.TemporaryDirectory() as folder:
-        exchanges = asyncio.run(play(Path(folder)))
-    console = Console(record=True, width=WIDTH)
-    for asked, answered in exchanges:
-        console.print(Text(f"> {asked}", style="bold"))
-        console.print(Markdown(answered))
-        console.print()
-    PICTURE.write_text(console.export_svg(title="mneme chat", unique_id="mneme"), encoding="utf-8")
-    print(as_text(exchanges))
+    shown = asyncio.run(play())
+    PICTURE.write_text(drawn(shown, "Mneme"), encoding="utf-8")
+    print(as_lines(shown))
 
 
 if __name__ == "__main__":

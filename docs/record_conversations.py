@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.small_learning import with_weights
 from config.logs import configure_logging
-from docs.record_telegram import ANN, Clock, Recording, running, scripted
-from docs.telegram_scenes import CallbackHandler, Scene, Writes
+from docs.record_telegram import ANN, Clock, Recording, running, scripted, section
+from docs.telegram_scenes import CallbackHandler, Writes
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 
@@ -116,7 +116,7 @@ async def played(language: str, settings: Settings | None, data: Path) -> str:
         values = scripted(data, model) if settings is None else settings.model_dump(exclude_unset=True)
         async with running(values, telegram, clock):
             recording = Recording(telegram, model, clock, language, PATIENCE)
-            return await recording.play(Scene({language: TITLES[language]}, DAY))
+            return section(TITLES[language], await recording.play(DAY))
 
 
 TITLES = {"en": "English", "de": "Deutsch", "es": "Español"}

@@ -25,11 +25,12 @@ from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from bot.app import App
-    from docs.telegram_scenes import Scene, Step
+    from docs.telegram_scenes import Step
     from tests.support.servers.telegram_chats import BotMessage
+    from tests.support.servers.telegram_text import Entity
 
 PAGE = Path(__file__).with_name("telegram.md")
 SPOKEN = ("en", "de")
@@ -85,6 +86,28 @@ async def running(settings: dict[str, Any], telegram: BotApiServer, clock: Clock
                 await service
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One message as it came to stand in the chat. by_person: Ann wrote it, or pressed what it says.
+
+    notes: what stands beside the text, such as a file's name. buttons: the labels, row by row.
+    """
+
+    text: str
+    at: datetime
+    by_person: bool = False
+    notes: tuple[str, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    buttons: tuple[tuple[str, ...], ...] = ()
+
+    def lines(self) -> list[str]:
+        """As a page of text has it, with an empty line after it."""
+        if self.by_person:
+            return [f"> {self.text}", ""]
+        rows = ("  ".join(f"[{label}]" for label in row) for row in self.buttons)
+        return [*self.notes, self.text, *rows, ""]
+
+
 class Recording:
     """What is said in Ann's chat, step by step. patience: seconds for what each step changes."""
 
@@ -98,17 +121,14 @@ class Recording:
         self._language = language
         self._shown: dict[int, BotMessage] = {}
 
-    async def play(self, scene: Scene) -> str:
-        """One scene as Markdown."""
-        lines = [f"## {scene.title[self._language]}", "", "```text"]
-        for step in scene.steps:
-            lines += [*await self._step(step), ""]
-        return "\n".join([*lines[:-1], "```"])
+    async def play(self, steps: Iterable[Step]) -> list[Shown]:
+        """What came to stand in the chat, in its order."""
+        return [shown for step in steps for shown in await self._step(step)]
 
-    async def _step(self, step: Step) -> list[str]:
+    async def _step(self, step: Step) -> list[Shown]:
+        said = ""
         if isinstance(step, Waits):
             self._clock.now += timedelta(hours=step.hours)
-            before: list[str] = []
         elif isinstance(step, Writes):
             self._model.script(*step.model(self._language))
             text = step.text[self._language]
@@ -117,14 +137,14 @@ class Recording:
                 self._says(None, ANN, photo=True, caption=text)
             else:
                 self._says(text, ANN, reply_to_message_id=replied)
-            before = [f"> {'(a photo) ' if step.photo else ''}{text}"]
+            said = f"{'(a photo) ' if step.photo else ''}{text}"
         elif isinstance(step, Comes):
             self._says(step.text, BOB, first_name="Bob")
-            before = []
         else:
-            before = [f"> [{await self._press(step)}]"]
+            said = f"[{await self._press(step)}]"
         await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
-        return before + list(self._told())
+        by_person = [Shown(said, self._clock.now, by_person=True)] if said else []
+        return by_person + list(self._news())
 
     def _says(self, text: str | None, user: int, **more: Any) -> None:
         at = {"date": int(self._clock.now.timestamp())}
@@ -153,16 +173,27 @@ class Recording:
         before = self._shown.get(message.message_id)
         return before is None or before.text != message.text
 
-    def _told(self) -> Iterator[str]:
+    def _news(self) -> Iterator[Shown]:
         for message in self._telegram.sent(ANN):
             if self._is_news(message):
-                yield "(in place)" if message.message_id in self._shown else ""
+                notes = ["(in place)"] if message.message_id in self._shown else []
                 if message.file_name:
-                    yield f"({message.file_name})"
-                yield message.text or message.caption
-                for row in (message.reply_markup or {}).get("inline_keyboard", []):
-                    yield "  ".join(f"[{button['text']}]" for button in row)
+                    notes.append(f"({message.file_name})")
+                rows = (message.reply_markup or {}).get("inline_keyboard", [])
+                buttons = tuple(tuple(str(button["text"]) for button in row) for row in rows)
+                text = message.text or message.caption
+                yield Shown(text, self._clock.now, notes=tuple(notes), entities=message.entities, buttons=buttons)
             self._shown[message.message_id] = message
+
+
+def as_lines(shown: Iterable[Shown]) -> str:
+    """A conversation as a page of text has it."""
+    return "\n".join(line for message in shown for line in message.lines()).rstrip()
+
+
+def section(title: str, shown: Iterable[Shown]) -> str:
+    """A conversation under its title, as Markdown."""
+    return f"## {title}\n\n```text\n{as_lines(shown)}\n```"
 
 
 async def record(language: str) -> str:
@@ -176,7 +207,7 @@ async def record(language: str) -> str:
             telegram.register_chat(BOB, name="Bob")
             async with running(scripted(Path(folder), model), telegram, clock):
                 recording = Recording(telegram, model, clock, language)
-                scenes = [await recording.play(scene) for scene in SCENES]
+                scenes = [section(scene.title[language], await recording.play(scene.steps)) for scene in SCENES]
     return "\n\n".join([f"# {LANGUAGES[language]}", *scenes])
 
 

@@ -231,7 +231,8 @@ def format_reasons(reasons: Sequence[ActivationReason], of_file: int) -> str:
         if reason.entry is None:
             lines.append("- " + _("a memory that is gone by now ({why})", why=why))
         else:
-            lines.append(f"- {in_line(reason.entry.content)} ({why}; {format_source(reason.entry)})")
+            quote = f': "{in_line(reason.entry.quote)}"' if reason.entry.quote else ""
+            lines.append(f"- {in_line(reason.entry.content)} ({why}; {format_source(reason.entry)}{quote})")
     if of_file:
         lines.append(
             ngettext(
@@ -272,9 +273,7 @@ def format_unsure(entries: Sequence[Entry]) -> str:
 
 
 def format_source(entry: Entry) -> str:
-    facts = [_(entry.kind), _(_ORIGINS.get(entry.author, entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
-    if entry.source_message_id is not None:
-        facts.append(_("from message {number}", number=entry.source_message_id))
+    facts = [_(entry.kind), _(_ORIGINS.get(entry.author, entry.author)), f"{entry.created_at:%Y-%m-%d}"]
     if not entry.trusted:
         facts.append(_("not from the user's own words"))
     return ", ".join(facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from config.texts import _, ngettext
+from config.texts import _, listed, ngettext
 from memory.buttons import Notice, edit_button, right_or_wrong, undo_button
 from memory.facts.fact import Doubt
 from memory.ledger.changes import MEMORY_FILE
@@ -75,7 +75,7 @@ class Consolidated:
     @property
     def _changed(self) -> str:
         """What is known now and what no longer, with how it is taken back."""
-        learned, forgotten, back = "; ".join(self._sure), "; ".join(self.forgotten), self._taken_back
+        learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._taken_back
         if not forgotten:
             return _("Learned: {learned} ({back})", learned=learned, back=back)
         if not learned:
@@ -93,7 +93,11 @@ class Consolidated:
     def _sure(self) -> list[str]:
         """What was learned and is confirmed, each with what it takes the place of."""
         return [
-            _("{content} (was: {former})", content=item.entry.content, former=item.superseded.content)
+            _(
+                "{content} (was: {former})",
+                content=listed([item.entry.content]),
+                former=listed([item.superseded.content]),
+            )
             if item.superseded
             else item.entry.content
             for item in self.learned
@@ -103,10 +107,8 @@ class Consolidated:
     @property
     def _doubted(self) -> str:
         """What was learned and is not confirmed, of many the first."""
-        visible, more = (
-            "; ".join(entry.content for entry in self.unsure[:UNSURE_SHOWN]),
-            len(self.unsure) - UNSURE_SHOWN,
-        )
+        visible = listed(entry.content for entry in self.unsure[:UNSURE_SHOWN])
+        more = len(self.unsure) - UNSURE_SHOWN
         if more <= 0:
             return _("Not sure: {facts} - /memory unsure", facts=visible)
         return ngettext(

@@ -141,7 +141,7 @@ async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told
         assert said.endswith("I'm still going through what was said; I'll say what I learned under a later answer.")
         late.release.set()
         await told(app)
-        assert "_Learned: The user lives in Kyiv. (/undo takes it back)_" in await person.says("And now?")
+        assert "_Learned: The user lives in Kyiv (/undo takes it back)_" in await person.says("And now?")
 
 
 async def told(app: App) -> None:

@@ -138,7 +138,7 @@ async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_capt
     app: App, person: Person, long_term: Path
 ) -> None:
     said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
-    assert "_Noted: my dog is Rex.; I prefer green tea in the morning (/undo takes it all back)_" in said
+    assert "_Noted: my dog is Rex; I prefer green tea in the morning (/undo takes it all back)_" in said
     assert long_term.read_text() == "- my dog is Rex. (noted 2026-02-07)\n"
     assert await memories(app) == [
         ("my dog is Rex.", "note", "normal"),
@@ -152,7 +152,7 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
     await person.says("I prefer black coffee in the evening")
     said = await person.says("Remember my dog is Rex. I'm allergic to shellfish. You must never share my address")
     assert said.endswith(
-        "_Noted: my dog is Rex.; I'm allergic to shellfish.; You must never share my address (/undo takes it all back)_"
+        "_Noted: my dog is Rex; I'm allergic to shellfish; You must never share my address (/undo takes it all back)_"
     )
     assert len(await memories(app)) == 4
     assert "Undone: " in await person.says("/undo")
@@ -162,7 +162,7 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
 
 async def test_what_is_refused_of_a_message_leaves_the_rest_of_it_kept(app: App, person: Person) -> None:
     said = await person.says(f"I'm allergic to shellfish. {SECRET}")
-    assert "_Noted as a fact: I'm allergic to shellfish. (/undo takes it back)_" in said
+    assert "_Noted as a fact: I'm allergic to shellfish (/undo takes it back)_" in said
     assert "_Not noted: This looks like a password" in said
     assert [content for content, _, _ in await memories(app)] == ["I'm allergic to shellfish."]
 
@@ -649,12 +649,12 @@ async def test_a_correction_may_take_the_place_of_several_and_one_undo_brings_al
 
 async def test_a_change_that_is_told_again_is_known(app: App, person: Person, model: ModelServer) -> None:
     await learn(app, "The user lives in Kyiv.", "home city")
-    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert "(was: The user lives in Kyiv;" in await person.says("I moved from Kyiv to Lviv")
     model.second_look = verdict("Lviv", of="same")
     assert await person.says("I moved from Kyiv to Lviv") == "You said: I moved from Kyiv to Lviv"
     assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
     model.second_look = verdict("Lviv")
-    assert "(was: The user lives in Lviv.;" in await person.says("I moved from Lviv to Kyiv")
+    assert "(was: The user lives in Lviv;" in await person.says("I moved from Lviv to Kyiv")
     assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
 
 
@@ -704,7 +704,7 @@ async def test_a_captured_fact_and_its_consolidation_are_one_memory(
     model.consolidation = lambda _: Says(answer)
     await person.says("/new")
     assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
-    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert "(was: The user lives in Kyiv;" in await person.says("I moved from Kyiv to Lviv")
     assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
 
 

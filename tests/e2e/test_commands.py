@@ -301,7 +301,7 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         assert activated(await person.says("/status")) == before
         why = (await person.says("/memory WHY")).splitlines()
         assert why[0] == "4 memories were used for the last answer:"
-        by_hand = ", you wrote it, 2026-02-07 12:15 UTC)"
+        by_hand = ", you wrote it, 2026-02-07)"
         assert why[1:] == [
             f"- Answer in one sentence (a rule that always holds; policy{by_hand}",
             f"- Likes green tea (it fits what you said; fact{by_hand}",

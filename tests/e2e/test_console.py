@@ -106,7 +106,7 @@ async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
         status, _, err = await mneme(*arguments, stdin=b"Hello again\n", MNEME_DATA_DIR=str(data))
         assert (status, err) == (0, "")
         assert "They spoke of Kyiv." in (data / history.relative_to(tmp_path / "data")).read_text()
-        assert "Learned: The user lives in Kyiv." in (await mneme("chat", "-m", "So?", MNEME_DATA_DIR=str(data)))[1]
+        assert "Learned: The user lives in Kyiv" in (await mneme("chat", "-m", "So?", MNEME_DATA_DIR=str(data)))[1]
         assert len(model.consolidations) == 1 + number
 
 

@@ -99,7 +99,7 @@ async def test_new_writes_history_memory_and_facts(person: Person, model: ModelS
     await person.says("I live in Kyiv.")
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", "- The user lives in Kyiv.", LIVES))
     told = await person.says("/new")
-    assert "Learned: The user lives in Kyiv. (/undo takes it back)" in told
+    assert "Learned: The user lives in Kyiv (/undo takes it back)" in told
     assert "They spoke of Kyiv." in text_in(person.app, "HISTORY.md")
     assert text_in(person.app, "MEMORY.md") == "- The user lives in Kyiv.\n"
     assert "The user lives in Kyiv." in await person.says("/memory fact")
@@ -303,7 +303,7 @@ async def test_the_background_tries_once_more_and_tells_with_the_next_reply(pers
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, LIVES))
     await person.app.jobs.consolidation.run_pending()
     assert "They spoke of Kyiv." in text_in(person.app, "HISTORY.md")
-    assert "_Learned: The user lives in Kyiv. (/undo takes it back)_" in await person.says("And now?")
+    assert "_Learned: The user lives in Kyiv (/undo takes it back)_" in await person.says("And now?")
     assert "Learned" not in await person.says("And then?")
 
 
@@ -404,7 +404,7 @@ async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike
     (files_of(person.app) / "MEMORY.md").write_text("- My own line.\n")
     await person.says("Kyiv is where I live.")
     model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
-    assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
+    assert "Learned: The user lives in Kyiv (/undo takes it back)" in await person.says("/new")
     assert await person.says("/undo") == "Undone: The user lives in Kyiv."
     assert (await person.says("/memory")).startswith("MEMORY.md: 1\n")
     assert text_in(person.app, "MEMORY.md") == "- My own line.\n"

@@ -102,7 +102,7 @@ async def unsure(bench: Bench) -> list[Entry]:
 async def test_what_is_cited_is_learned_and_shown_with_its_words(person: Person, model: ModelServer) -> None:
     await person.says("my rent is 950 now, ugh")
     model.consolidation = lambda _: Says(answer(fact("rent", "The user's rent is 950.", "my rent is 950 now")))
-    assert "Learned: The user's rent is 950. (/undo takes it back)" in await person.says("/new")
+    assert "Learned: The user's rent is 950 (/undo takes it back)" in await person.says("/new")
     assert "[1] user: my rent is 950 now, ugh" in model.consolidations[-1].prompt
     assert 'Said: "my rent is 950 now"' in await person.says("/memory rent")
     await person.says("Hello again, what about my rent?")
@@ -119,7 +119,7 @@ async def test_what_is_doubted_stays_out_until_it_is_confirmed_with_one_tap(pers
     )
     model.second_look = lambda _: Says('{"1": {"verdict": "contradicts"}}')
     told = await person.says("/new")
-    assert "Not sure: The user is allergic to nuts. - /memory unsure" in told
+    assert "Not sure: The user is allergic to nuts - /memory unsure" in told
     assert "Learned" not in told
     await person.says("May I eat nuts, with my allergy?")
     assert "The user is allergic to nuts." not in model.requests[-1].prompt
@@ -251,7 +251,7 @@ async def test_what_the_user_sold_or_wants_forgotten_goes_with_its_line_and_come
     ]
     await ended(bench, "I drive a Volvo")
     assert "Volvo" in bench.memory_path(OWNER).read_text()
-    assert "Forgotten: The user drives a Volvo." in await ended(bench, "sold the volvo yesterday")
+    assert "Forgotten: The user drives a Volvo" in await ended(bench, "sold the volvo yesterday")
     assert await known(bench) == {}
     assert "Volvo" not in bench.memory_path(OWNER).read_text()
     await bench.undo.undo(OWNER)

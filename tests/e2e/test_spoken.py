@@ -100,7 +100,7 @@ async def test_what_is_learned_in_the_background_is_told_in_the_language_of_the_
     lives = ("home city", "The user lives in Kyiv.")
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, lives))
     await person.app.jobs.consolidation.run_pending()
-    assert "_Gelernt: The user lives in Kyiv._" in await person.says("And now?")
+    assert "_Gelernt: The user lives in Kyiv_" in await person.says("And now?")
 
 
 async def test_a_reminder_and_the_offer_of_one_come_in_the_language_of_the_chat(

@@ -84,7 +84,7 @@ async def test_the_first_undo_takes_back_what_was_learned_fact_and_line_alike(
 ) -> None:
     await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
-    assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
+    assert "Learned: The user lives in Kyiv (/undo takes it back)" in await person.says("/new")
     assert memory_of(app).read_text() == "- The user lives in Kyiv.\n"
     assert await person.says("/undo") == "Undone: The user lives in Kyiv."
     assert memory_of(app).read_text() == ""
