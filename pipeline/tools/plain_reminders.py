@@ -20,7 +20,7 @@ from memory.messages import Message, Role
 from memory.reminders.dates import HOUR
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Offer
-from pipeline.models.model import ModelError, ModelRequest
+from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
     from memory.clock import Clock
@@ -66,13 +66,16 @@ class PlainReminders:
         self._clock = clock
 
     async def answer(self, session: Session, message: str, model: ChatModel, language: str) -> str | None:
-        """The answer to a message that asks for a reminder, which is offered under it; None: it asks for none."""
+        """The answer to a message that asks for a reminder, which is offered under it; None: it asks for none.
+
+        Raises ModelError where no model answers.
+        """
         if len(message) > LONGEST or not asks_for_reminder(message):
             return None
         unclear = _("I could not tell when to remind you: name the day and the hour, such as “tomorrow at 9”.")
         try:
             wish = await self._read(session, message, model)
-        except (ModelError, ValidationError) as error:
+        except ValidationError as error:
             log.info("reminder_not_read", error=type(error).__name__)
             return unclear
         if not wish.what:

@@ -60,15 +60,24 @@ async def test_it_is_said_back_and_set_by_one_tap(
 
 
 @pytest.mark.parametrize(
-    "reply", [Says("Sure, I will!"), Says("[]"), read(what="call Ann"), read(what="call Ann", day="soon"), Fails(400)]
+    "reply", [Says("Sure, I will!"), Says("[]"), read(what="call Ann"), read(what="call Ann", day="soon")]
 )
 async def test_what_is_not_clear_is_asked_and_nothing_is_promised(
-    plain: OpenApp, model: ModelServer, reply: Says | Fails
+    plain: OpenApp, model: ModelServer, reply: Says
 ) -> None:
     async with plain() as app:
         model.script(reply, reply, reply)
         answer = await Person(app).says("Remind me to call Ann")
         assert answer.startswith("I could not tell when to remind you")
+        assert await offered(app) == []
+
+
+@pytest.mark.parametrize("status", [400, 503])
+async def test_where_no_model_answers_that_is_what_is_said(plain: OpenApp, model: ModelServer, status: int) -> None:
+    async with plain() as app:
+        model.script(*[Fails(status, retry_after=0)] * 10)
+        answer = await Person(app).says("Remind me tomorrow at 9 to call Ann")
+        assert f"answered with error {status}: try /retry later." in answer
         assert await offered(app) == []
 
 
