@@ -127,7 +127,10 @@ async def learned(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], f
 def with_weights(folder: Path) -> Settings:
     """Settings of a data directory of its own, with the weights that are here."""
     (folder / "models").mkdir()
-    for weights in load_settings().models_dir.glob("*.gguf"):
+    here = [*load_settings().models_dir.glob("*.gguf")]
+    if not here:
+        raise SystemExit("There are no weights here: fetch them with mneme model pull.")
+    for weights in here:
         (folder / "models" / weights.name).symlink_to(weights)
     return Settings.model_validate({"mneme_data_dir": folder})
 

@@ -51,6 +51,9 @@ HEAD = """\
 <text x="34" y="32" class="on middle title">{initial}</text>
 <text x="64" y="23" class="title">{title}</text><text x="64" y="39" class="small got">bot</text>
 """
+FOOT = """\
+</g><rect x=".5" y=".5" width="{inner_width}" height="{inner_height}" rx="16" fill="none" stroke="#b9c4cc"/></svg>
+"""
 
 
 class Word(NamedTuple):
@@ -184,5 +187,12 @@ def drawn(messages: Iterable[Shown], title: str) -> str:
         for shown in of_day:
             canvas.message(shown)
     height = canvas.y + MARGIN - 8
-    frame = {"width": WIDTH, "height": round(height), "title": escape(title), "initial": escape(title[0])}
-    return "\n".join([HEAD.format_map(frame | {"sheet": SHEET}), *canvas.parts, "</g></svg>", ""])
+    frame = {
+        "width": WIDTH,
+        "height": round(height),
+        "inner_width": WIDTH - 1,
+        "inner_height": round(height) - 1,
+        "title": escape(title),
+        "initial": escape(title[0]),
+    }
+    return "\n".join([HEAD.format_map(frame | {"sheet": SHEET}), *canvas.parts, FOOT.format_map(frame)])

@@ -18,7 +18,7 @@ from tests.support.servers.telegram import BotApiServer
 
 PICTURE = Path(__file__).with_name("conversation.svg")
 STEPS: tuple[Step, ...] = (
-    Writes({"en": "I live in Kyiv. I prefer short answers."}, {"en": "Good to know!"}),
+    Writes({"en": "I live in Kyiv."}, {"en": "Good to know!"}),
     Waits(24 * 20 - 1.5, changes=0),
     Writes({"en": "I moved from Kyiv to Lviv yesterday."}, {"en": "I hope you like it there."}),
     Writes({"en": "Where do I live?"}, {"en": "In Lviv."}),
