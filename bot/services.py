@@ -12,6 +12,7 @@ from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
+from memory.imports.importing import ForeignImport
 from memory.learning.learning import Learning, Procedures
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
@@ -84,12 +85,13 @@ class MemoryServices:
         self.entries = EntryStore(database, self.ledger)
         self.long_term = LongTermMemory(self.files, self.ledger)
         self.procedures = Procedures(self.ledger)
-        self.undo = Undo(database, ChangeLog(clock), self.files)
         self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
         self.traces = PendingErasures(database)
+        self.undo = Undo(database, ChangeLog(clock), self.files, self.traces)
         self.forgetting = Forgetting(database, self.files, self.traces)
         self.portable = Portable(database, folder)
         self.importer = Importer(database, folder)
+        self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 
         self.search = Search(database)
         self.vectors = Vectors(database)

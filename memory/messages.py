@@ -25,11 +25,13 @@ class Provenance(StrEnum):
     """Where words came from. All but typed ones are foreign: they could speak through the model that reads them.
 
     TASK: what a task by the clock says. It was typed once, or agreed to, and is nothing that the user says again.
+    IMPORTED: it came with the export of another program, whoever wrote it there.
     FOREIGN: not from the user's own words, and no more is known, as of a summary of several messages.
     """
 
     TYPED = "typed"
     TASK = "task"
+    IMPORTED = "imported"
     FILE = "file"
     WEB = "web"
     FORWARDED = "forwarded"

@@ -8,21 +8,24 @@ from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.changes import MEMORY_FILE, ChangeLog
 from memory.ledger.outcomes import Undone, lines_of_entries, outcome_of_entry, outcomes_of_file, telling
+from memory.store.entry import Operation
 from memory.store.entry_rows import known_owner
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
     from memory.store.entry import Entry
+    from memory.store.pending_erasures import PendingErasures
 
 
 class Undo:
     """Takes changes back, newest first."""
 
-    def __init__(self, database: Database, changes: ChangeLog, files: MarkdownFiles) -> None:
+    def __init__(self, database: Database, changes: ChangeLog, files: MarkdownFiles, erasures: PendingErasures) -> None:
         self._database = database
         self._changes = changes
         self._files = files
+        self._erasures = erasures
 
     async def newest_of(self, entry: Entry) -> int | None:
         """The number of the newest change of an entry that still stands."""
@@ -61,4 +64,6 @@ class Undo:
                     refused = error
         if refused is not None and not batch.entries:
             raise MemoryRefused(_("{why} The next /undo continues with the change before it.", why=refused))
+        if batch.operation == Operation.IMPORT:
+            await self._erasures.remove()
         return Undone(batch.operation, batch.author, tuple(names), telling(outcomes), refused is not None)

@@ -277,19 +277,64 @@ def export_memory(
     _with_shelf(work)
 
 
-def import_memory(path: Annotated[Path, typer.Argument(metavar="DIR|ZIP")]) -> None:
-    """Take memory and log of an export, a folder or the file that /export sends, into an empty installation.
+def import_memory(
+    path: Annotated[Path, typer.Argument(metavar="PATH")],
+    owner: Owner = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would come.")] = False,
+) -> None:
+    """Take in what another program exported, or a whole export of Mneme.
 
-    Who was let in, settings and messages that wait are not taken: `mneme restore` of a backup brings all of that.
+    Of ChatGPT, Claude, Gemini, Telegram, WhatsApp and of other agents the conversations can be searched afterwards, and
+    what they remembered waits to be confirmed; /undo takes all of it back. An export of Mneme goes into an empty
+    installation; who was let in, settings and messages that wait come with `mneme restore` of a backup alone.
     """
 
     async def work(shelf: OpenMemory) -> None:
+        if _is_foreign(path):
+            await _import_foreign(shelf, path, owner, dry_run=dry_run)
+            return
+        if dry_run or owner is not None:
+            raise typer.BadParameter("an export of Mneme is imported whole: leave out --dry-run and --owner.")
         done = await shelf.memory.importer.run(path)
         typer.echo(f"{done.rows} rows of memory and log and the Markdown files were imported from {path}.")
         if done.left_out:
             typer.echo(f"Left out, since only memory and log are taken: {', '.join(done.left_out)}.")
 
     _with_shelf(work)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file that is there is none that Mneme writes."""
+    from memory.imports.items import ImportRefused
+    from memory.imports.source import opened_source
+
+    with contextlib.suppress(ImportRefused), opened_source(path) as source:
+        return path.exists() and not {"manifest.json", "contents.json"} & set(source.names)
+    return False
+
+
+async def _import_foreign(shelf: OpenMemory, path: Path, owner: str | None, *, dry_run: bool) -> None:
+    from bot.console.console import console_address
+    from memory.imports.importing import describe, format_left_out
+    from memory.log.sessions import SHARED_OWNER, Address
+
+    whose = shelf.writer(owner)
+    address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
+    session = await shelf.memory.sessions.get_or_create(address)
+    if dry_run:
+        report = await shelf.memory.foreign_import.look(path, session)
+        typer.echo(f"{describe(report)} Nothing was written.")
+        change = None
+    else:
+        done = await shelf.memory.foreign_import.run(path, session, lambda n, whole: _show_progress(n / max(1, whole)))
+        if sys.stderr.isatty():
+            typer.echo(err=True)
+        report, change = done.report, done.change
+        typer.echo(describe(report))
+    for line in format_left_out(report):
+        typer.echo(line)
+    if change is not None:
+        typer.echo(f"`mneme memory undo --owner {whose}`, or /undo in the chat, takes it back.")
 
 
 def reindex() -> None:

@@ -97,6 +97,7 @@ class Operation(StrEnum):
     EDIT = "edit"
     CONFIRM = "confirm"
     COMPRESS = "compress"
+    IMPORT = "import"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ MESSAGES = 40
 ROWS = 100
 PARTS = 10
 """Parts of documents of one slice: each has some thousand characters."""
+_CONVERSATION = "SELECT id FROM conversations"
 _SLICES = tuple(
     f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE owner_id = ? LIMIT {most})"
     for table, most in (("changes", ROWS), ("media_parts", PARTS), ("media", ROWS))
@@ -47,10 +48,16 @@ async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
 
 
 async def erase(database: Database) -> None:
-    """Take away what is nobody's."""
+    """Take away what is nobody's, and what came with an import that was undone."""
+    undone = f"{_CONVERSATION} WHERE id IN (SELECT conversation_id FROM imported WHERE undone) LIMIT 1"
+    while (row := await database.row(undone)) is not None:
+        await _shorten(database, row["id"])
+    await database.write("DELETE FROM imported WHERE undone")
     for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
         owner_id = row["id"]
-        while await _without_messages(database, owner_id) or await _without_entries(database, owner_id):
+        while (row := await database.row(f"{_CONVERSATION} WHERE owner_id = ? LIMIT 1", (owner_id,))) is not None:
+            await _shorten(database, row["id"])
+        while await _without_entries(database, owner_id):
             pass
         for statement in _SLICES:
             while await database.write(statement, (owner_id,)):
@@ -58,24 +65,19 @@ async def erase(database: Database) -> None:
         await database.write("DELETE FROM owners WHERE id = ?", (owner_id,))
 
 
-async def _without_messages(database: Database, owner_id: int) -> bool:
-    """Delete the newest messages of a conversation, and it when there are no others; False: there is none left."""
+async def _shorten(database: Database, conversation: int) -> None:
+    """Delete the newest messages of a conversation, and it when there are no others."""
     async with database.transaction() as connection:
-        rows = await connection.execute_fetchall("SELECT id FROM conversations WHERE owner_id = ? LIMIT 1", (owner_id,))
-        for (conversation,) in rows:
-            # from its end, so that of the messages that stay only the last have other neighbours
-            newest = await connection.execute_fetchall(
-                "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
-                (conversation, MESSAGES - 1),
-            )
-            turn = next((int(row[0]) for row in newest), 0)
-            async with touching_conversation(connection, conversation, turn):
-                await connection.execute(
-                    "DELETE FROM turns WHERE conversation_id = ? AND id >= ?", (conversation, turn)
-                )
-                if turn == 0:
-                    await connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
-        return bool(list(rows))
+        # from its end, so that of the messages that stay only the last have other neighbours
+        newest = await connection.execute_fetchall(
+            "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
+            (conversation, MESSAGES - 1),
+        )
+        turn = next((int(row[0]) for row in newest), 0)
+        async with touching_conversation(connection, conversation, turn):
+            await connection.execute("DELETE FROM turns WHERE conversation_id = ? AND id >= ?", (conversation, turn))
+            if turn == 0:
+                await connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
 
 
 async def _without_entries(database: Database, owner_id: int) -> bool:

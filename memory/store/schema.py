@@ -13,7 +13,26 @@ Migration = tuple[str, ...]
 
 FIRST_FORMAT = 41
 """The format of `schema.sql`. Those before it were never released."""
-MIGRATIONS: tuple[Migration, ...] = ()
+_IMPORTED: Migration = (
+    # what came from another program, so that it comes once: the messages of a conversation that were taken and what
+    # tells them from others, or a memory. entry_id: the entry that tells of the import; undone: it is to be removed
+    """CREATE TABLE imported (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+        program TEXT NOT NULL,
+        source_id TEXT NOT NULL,
+        entry_id INTEGER NOT NULL,
+        conversation_id INTEGER REFERENCES conversations (id) ON DELETE CASCADE,
+        messages INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        undone INTEGER NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX imported_of_owner ON imported (owner_id, id)",
+    "CREATE INDEX imported_by_entry ON imported (entry_id)",
+    "CREATE UNIQUE INDEX imported_conversations ON imported (conversation_id) WHERE conversation_id IS NOT NULL",
+    "CREATE INDEX undone_imports ON imported (id) WHERE undone",
+)
+MIGRATIONS: tuple[Migration, ...] = (_IMPORTED,)
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 

@@ -41,6 +41,7 @@ TABLES: dict[str, str | None] = {
     "messages": _OF_CONVERSATION,
     "entries": _OF_OWNER,
     "names": _OF_OWNER,
+    "imported": _OF_OWNER,
     "markers": _OF_CONVERSATION,
     "changes": _OF_OWNER,
     "usage": _OF_SESSION,

@@ -216,6 +216,17 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
     },
     "entries": _ENTRY,
     "names": {"owner_id": _OWNER, "key": _text(4_000), "name": _NAME, "entry_id": _ID, "is_alias": _FLAG},
+    "imported": {
+        "id": _ID,
+        "owner_id": _OWNER,
+        "program": _NAME,
+        "source_id": _SHORT,
+        "entry_id": _ID,
+        "conversation_id": _or_null(_ID),
+        "messages": _number(),
+        "digest": _NAME,
+        "undone": _FLAG,
+    },
     "markers": {
         "id": _ID,
         "conversation_id": _ID,
@@ -359,6 +370,8 @@ TOGETHER: Mapping[str, str] = {
     " WHERE m.conversation_id <> t.conversation_id",
     "a summary of another's": "SELECT 1 FROM markers k JOIN conversations c ON c.id = k.conversation_id"
     " JOIN entries e ON e.id = k.archive_id WHERE e.owner_id <> c.owner_id",
+    "an import of another's": "SELECT 1 FROM imported i JOIN conversations c ON c.id = i.conversation_id"
+    " WHERE i.owner_id <> c.owner_id",
     "a part of another's document": "SELECT 1 FROM media_parts p JOIN media m ON m.id = p.media_id"
     " WHERE p.owner_id <> m.owner_id",
     "a change of another's memory": "SELECT 1 FROM changes c JOIN entries e ON e.id = c.entry_id"

@@ -1,0 +1,111 @@
+"""ChatGPT's export: conversations.json, or conversations-000.json and so on, each an array of trees of messages."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from config.texts import N_
+from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memory.imports.items import Item
+    from memory.imports.source import ImportSource
+
+# in the place of a citation that the page shows as a link
+_CITATION = re.compile("\ue200.*?\ue201", re.DOTALL)
+_SPOKEN = frozenset({"text", "multimodal_text", "code"})
+"""The types of content that were said; the others are thoughts, tools' pages and settings."""
+
+
+class ChatGptReader:
+    """Reads ChatGPT's export."""
+
+    name = "ChatGPT"
+
+    def detects(self, source: ImportSource) -> bool:
+        """Whether there are conversations with the tree of their messages."""
+        return bool(source.json_with("item.mapping"))
+
+    def read(self, source: ImportSource) -> Iterator[Item]:
+        """Of each conversation the branch that was shown last."""
+        for name in source.json_with("item.mapping"):
+            for conversation in source.items(name, "item"):
+                yield _conversation(conversation)
+
+
+def _conversation(data: Any) -> Item:  # as JSON has it
+    if not isinstance(data, dict) or not isinstance(data.get("mapping"), dict):
+        raise ValueError("a conversation has no messages")
+    source_id = data.get("conversation_id") or data.get("id")
+    messages = tuple(_messages(data, data["mapping"]))
+    if not isinstance(source_id, str) or not messages:
+        return LeftOut(N_("conversations without a message"))
+    return ImportedConversation(source_id, messages)
+
+
+def _messages(data: dict[str, Any], nodes: dict[str, Any]) -> Iterator[ImportedMessage]:
+    at = _moment(data.get("create_time")) or datetime.fromtimestamp(0, UTC)
+    for node in _branch(data.get("current_node"), nodes):
+        message = node.get("message")
+        if not isinstance(message, dict) or not _is_shown(message):
+            continue
+        at = _moment(message.get("create_time")) or at
+        if text := _text(message.get("content")):
+            yield ImportedMessage(text, at, by_assistant=message["author"]["role"] == "assistant")
+
+
+def _branch(newest: object, nodes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The nodes from the first to the one shown last; where that isn't said, to the newest without another after it."""
+    if not isinstance(newest, str) or newest not in nodes:
+        leaves = [key for key, node in nodes.items() if isinstance(node, dict) and not node.get("children")]
+        newest = max(leaves, key=lambda key: _written(nodes[key]), default=None)
+    branch: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    while isinstance(newest, str) and newest not in seen and isinstance(node := nodes.get(newest), dict):
+        seen.add(newest)
+        branch.append(node)
+        newest = node.get("parent")
+    return branch[::-1]
+
+
+def _written(node: dict[str, Any]) -> float:
+    message = node.get("message")
+    at = message.get("create_time") if isinstance(message, dict) else None
+    return float(at) if isinstance(at, int | float) else 0.0
+
+
+def _is_shown(message: dict[str, Any]) -> bool:
+    """Whether the person wrote it, or the assistant to the person."""
+    author, metadata = message.get("author"), message.get("metadata") or {}
+    role = author.get("role") if isinstance(author, dict) else None
+    to_all = message.get("recipient") in (None, "all")
+    return role in ("user", "assistant") and to_all and not metadata.get("is_visually_hidden_from_conversation")
+
+
+def _text(content: object) -> str:
+    if not isinstance(content, dict) or content.get("content_type") not in _SPOKEN:
+        return ""
+    parts = content.get("parts")
+    pieces = [_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]
+    return _CITATION.sub("", "\n".join(piece for piece in pieces if isinstance(piece, str) and piece)).strip()
+
+
+def _part(part: object) -> object:
+    """Words as they are, or what a voice message says; a picture or a file says nothing here."""
+    if isinstance(part, dict) and part.get("content_type") == "audio_transcription":
+        return part.get("text")
+    return part
+
+
+def _moment(value: object) -> datetime | None:
+    """Raises ValueError for a number that is no moment."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"{value} is no moment") from error

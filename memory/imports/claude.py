@@ -1,0 +1,98 @@
+"""Claude's export: zip files of conversations.json and memories, in one file or in parts beside a manifest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from config.texts import N_
+from memory.imports.items import ImportedConversation, ImportedMemory, ImportedMessage, LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memory.imports.items import Item
+    from memory.imports.source import ImportSource
+
+_CONVERSATIONS = "item.chat_messages"
+_MEMORY = "conversations_memory"
+
+
+class ClaudeReader:
+    """Reads Claude's export. Users, logins and feedback are not opened but to see that they are no conversations."""
+
+    name = "Claude"
+
+    def detects(self, source: ImportSource) -> bool:
+        """Whether there are conversations or memories of Claude."""
+        return bool(source.json_with(_CONVERSATIONS) or _memories(source))
+
+    def read(self, source: ImportSource) -> Iterator[Item]:
+        """Conversations, then what it remembered of the person and of each project."""
+        for name in source.json_with(_CONVERSATIONS):
+            for conversation in source.items(name, "item"):
+                yield _conversation(conversation)
+        for name, prefix in _memories(source):
+            for memory in source.items(name, prefix):
+                yield from _remembered(memory)
+
+
+def _memories(source: ImportSource) -> list[tuple[str, str]]:
+    """The documents of memories, each with the path of an account in it: a list of them once, now one a file."""
+    return [(name, "item") for name in source.json_with(f"item.{_MEMORY}")] + [
+        (name, "") for name in source.json_with(_MEMORY)
+    ]
+
+
+def _conversation(data: Any) -> Item:  # as JSON has it
+    if not isinstance(data, dict) or not isinstance(data.get("chat_messages"), list):
+        raise ValueError("a conversation has no messages")
+    messages = tuple(message for said in data["chat_messages"] if (message := _message(said)) is not None)
+    if not isinstance(data.get("uuid"), str) or not messages:
+        return LeftOut(N_("conversations without a message"))
+    return ImportedConversation(data["uuid"], messages)
+
+
+def _message(data: Any) -> ImportedMessage | None:  # as JSON has it
+    if not isinstance(data, dict) or data.get("sender") not in ("human", "assistant"):
+        return None
+    blocks = data.get("content")
+    texts = [block.get("text") for block in blocks if _is_said(block)] if isinstance(blocks, list) else []
+    said = "\n".join(text for text in texts if isinstance(text, str) and text.strip()) or data.get("text") or ""
+    text = said.strip() if isinstance(said, str) else ""
+    at = data.get("created_at")
+    return ImportedMessage(text, _moment(at), by_assistant=data["sender"] == "assistant") if text else None
+
+
+def _is_said(block: object) -> bool:
+    return isinstance(block, dict) and block.get("type") in ("text", "voice_note")
+
+
+def _remembered(data: Any) -> Iterator[ImportedMemory]:  # as JSON has it
+    if not isinstance(data, dict):
+        raise ValueError("memories are not as Claude writes them")
+    projects = data.get("project_memories")
+    files = data.get("memory_files")
+    texts = [data.get(_MEMORY), *(projects.values() if isinstance(projects, dict) else ())]
+    for text in texts:
+        yield from _paragraphs(text, None)
+    for file in files if isinstance(files, list) else ():
+        if isinstance(file, dict):
+            at = file.get("updated_at")
+            yield from _paragraphs(file.get("content"), _moment(at) if at else None)
+
+
+def _paragraphs(text: object, at: datetime | None) -> Iterator[ImportedMemory]:
+    """Each line that says something: Claude keeps its memory of a person as one long text with headings."""
+    for line in text.splitlines() if isinstance(text, str) else ():
+        said = line.strip().removeprefix("- ").removeprefix("* ").strip()
+        if said and not said.startswith("#") and not (said.startswith("**") and said.endswith("**")):
+            yield ImportedMemory(said, at)
+
+
+def _moment(value: object) -> datetime:
+    """Raises ValueError for what is no moment."""
+    if not isinstance(value, str):
+        raise ValueError("a message has no date")
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

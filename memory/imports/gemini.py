@@ -1,0 +1,62 @@
+"""Gemini's part of Google Takeout: MyActivity.json, an array of prompts, each with its answer as HTML.
+
+It knows no conversations, and which prompts belonged together is not guessed: each is one with its answer.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from config.texts import N_
+from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memory.imports.items import Item
+    from memory.imports.source import ImportSource
+
+_RECORD = ("item.header", "item.title", "item.time", "item.products")
+_GEMINI = re.compile(r"Gemini|Bard")
+_PROMPTED = re.compile(r"^(?:Prompted|Asked|Said)\s+")
+_BLOCK_END = re.compile(r"</(?:p|li|h\d|tr|div|pre)>|<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+
+
+class GeminiReader:
+    """Reads what was asked of Gemini."""
+
+    name = "Gemini"
+
+    def detects(self, source: ImportSource) -> bool:
+        """Whether there is activity of Gemini; other products of Google write the same kind of file."""
+        return any(_GEMINI.search(source.head(name)) for name in source.json_with(*_RECORD))
+
+    def read(self, source: ImportSource) -> Iterator[Item]:
+        """Each prompt with its answer."""
+        for name in source.json_with(*_RECORD):
+            for record in source.items(name, "item"):
+                yield _exchange(record)
+
+
+def _exchange(record: Any) -> Item:  # as JSON has it
+    if not isinstance(record, dict) or not isinstance(record.get("time"), str):
+        raise ValueError("a prompt has no date")
+    if not _GEMINI.search(f"{record.get('header')} {record.get('products')}"):
+        return LeftOut(N_("activity of other products"))
+    asked = _PROMPTED.sub("", str(record.get("title", ""))).strip()
+    if not asked:
+        return LeftOut(N_("conversations without a message"))
+    at = datetime.fromisoformat(record["time"])
+    items = record.get("safeHtmlItem")
+    answers = [_plain(str(item.get("html", ""))) for item in items if isinstance(item, dict)] if items else []
+    messages = [ImportedMessage(asked, at)]
+    messages += [ImportedMessage(answer, at, by_assistant=True) for answer in answers if answer]
+    return ImportedConversation(digest_of(record["time"], asked), tuple(messages))
+
+
+def _plain(markup: str) -> str:
+    return html.unescape(_TAG.sub("", _BLOCK_END.sub("\n", markup))).strip()

@@ -1,0 +1,306 @@
+"""Imports what other programs have kept: conversations into the log, memories as entries that nobody has confirmed.
+
+A file is read twice. First whole and without a write, so that a damaged one changes nothing; then each piece is
+written by itself, so that no chat waits. An entry tells of the import, and its change is what /undo takes back. A
+program that is killed meanwhile leaves what it has written, which /undo takes back too; importing again goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from config.texts import N_, _, ngettext
+from memory.clock import to_text
+from memory.errors import MemoryRefused
+from memory.imports.detection import detected
+from memory.imports.items import ImportedMemory, ImportRefused
+from memory.imports.planning import MEMORIES, ImportReport, Part, Piece, pieces
+from memory.imports.source import BROKEN, opened_source
+from memory.messages import Provenance, Role
+from memory.store.entry import Author, Kind, NewEntry, Operation
+from memory.store.entry_rows import known_owner, owner_number
+from memory.store.index import touching_conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import aiosqlite
+
+    from memory.clock import TimezoneLookup
+    from memory.imports.items import ImportedMessage
+    from memory.imports.source import ImportSource
+    from memory.ledger.ledger import Ledger
+    from memory.log.sessions import Session
+    from memory.store.database import Database
+    from memory.store.entry import Entry
+
+    Progress = Callable[[int, int], None]
+    """Is told how many messages and memories are written, and of how many."""
+
+UNCONFIRMED = N_("imported from another program")
+UNDONE = N_("The import was undone while it ran: nothing more is imported.")
+_NEW_PIECES = 50
+"""Pieces that are read at a time, beside the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDone:
+    """What an import has brought, and the number by which /undo takes it back; None: there was nothing new."""
+
+    report: ImportReport
+    change: int | None
+
+
+class ForeignImport:
+    """Imports files of other programs into the memory of an owner."""
+
+    def __init__(self, database: Database, ledger: Ledger, zone_of: TimezoneLookup) -> None:
+        self._database = database
+        self._ledger = ledger
+        self._zone_of = zone_of
+
+    async def look(self, path: Path, session: Session) -> ImportReport:
+        """What would come of a file, without a write. Raises ImportRefused for one that is damaged or foreign."""
+        known = await self._known(session.owner)
+        with opened_source(path) as source:
+            return await asyncio.to_thread(self._looked, source, session, known)
+
+    async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
+        """Import what is new in a file, as said in a chat. Raises ImportRefused where nothing was changed."""
+        known = await self._known(session.owner)
+        with opened_source(path) as source:
+            expected = await asyncio.to_thread(self._looked, source, session, known)
+            if expected.is_empty:
+                return ImportDone(expected, None)
+            return await self._write(source, session, known, expected, progress)
+
+    def _looked(self, source: ImportSource, session: Session, known: dict[str, dict[str, list[Part]]]) -> ImportReport:
+        reader = detected(source, self._zone_of(session.id))
+        report = ImportReport(reader.name)
+        with _readable(source):
+            for _piece in pieces(reader.read(source), known.get(reader.name, {}), report):
+                pass
+        return report
+
+    async def _write(
+        self,
+        source: ImportSource,
+        session: Session,
+        known: dict[str, dict[str, list[Part]]],
+        expected: ImportReport,
+        progress: Progress,
+    ) -> ImportDone:
+        reader = detected(source, self._zone_of(session.id))
+        async with self._ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
+            text = _("An import from {program} has begun.", program=reader.name)
+            record = await change.add(NewEntry(text, stem="import", topic=reader.name, author=Author.IMPORT))
+        assert change.number is not None, "an entry was added"  # noqa: S101  # states what a change does
+        report, writing = ImportReport(reader.name), _Writing(session, reader.name, record, change.number)
+        try:
+            items = pieces(reader.read(source), known.get(reader.name, {}), report)
+            while some := await asyncio.to_thread(_next, source, items):
+                await self._write_some(writing, some, report)
+                progress(report.messages + report.memories, expected.messages + expected.memories)
+        finally:
+            # of what was cut short it tells as much as there is
+            async with self._ledger.change(
+                session.owner, Operation.IMPORT, Author.IMPORT, continues=writing.change
+            ) as last:
+                with contextlib.suppress(MemoryRefused):  # it was undone
+                    await last.rewrite(await last.find(record.name), describe(report))
+        return ImportDone(report, writing.change)
+
+    async def _write_some(
+        self, writing: _Writing, some: Sequence[Piece | ImportedMemory], report: ImportReport
+    ) -> None:
+        memories = [item for item in some if isinstance(item, ImportedMemory)]
+        for item in some:
+            if isinstance(item, Piece):
+                async with self._database.transaction() as connection:
+                    await _require_standing(connection, writing.record)
+                    await _write_piece(connection, writing, item)
+        for start in range(0, len(memories), MEMORIES):
+            await self._write_memories(writing, memories[start : start + MEMORIES], report)
+
+    async def _write_memories(
+        self, writing: _Writing, memories: Sequence[ImportedMemory], report: ImportReport
+    ) -> None:
+        owner = writing.session.owner
+        async with self._ledger.change(
+            owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=writing.change
+        ) as change:
+            for memory in memories:
+                new = NewEntry(
+                    memory.text,
+                    stem=Kind.FACT,
+                    kind=Kind.FACT,
+                    author=Author.IMPORT,
+                    trusted=False,
+                    valid_from=memory.at,
+                    unconfirmed=UNCONFIRMED,
+                )
+                try:
+                    entry = await change.add(new)
+                except MemoryRefused:
+                    report.memories -= 1
+                    report.left_out[N_("memories that can't be kept as they are")] += 1
+                    continue
+
+                await change.also(entry, partial(_remember_memory, writing=writing, memory=memory))
+
+    async def _known(self, owner: str) -> dict[str, dict[str, list[Part]]]:
+        """What was imported before, by program and by the id there."""
+        owner_id = await known_owner(self._database, owner)
+        known: dict[str, dict[str, list[Part]]] = {}
+        for row in await self._database.rows(
+            "SELECT * FROM imported WHERE owner_id = ? AND NOT undone ORDER BY id", (owner_id,)
+        ):
+            part = Part(row["messages"], row["digest"])
+            known.setdefault(row["program"], {}).setdefault(row["source_id"], []).append(part)
+        return known
+
+
+@dataclass(slots=True)
+class _Writing:
+    """An import that is being written. conversation: the one that the next piece goes on with."""
+
+    session: Session
+    program: str
+    record: Entry
+    change: int
+    conversation: int = 0
+
+
+def describe(report: ImportReport) -> str:
+    """What came, in a sentence that is remembered."""
+    parts = []
+    if report.conversations and report.first is not None and report.last is not None:
+        parts.append(
+            ngettext(
+                "{n} conversation ({messages} messages, {first} to {last})",
+                "{n} conversations ({messages} messages, {first} to {last})",
+                report.conversations,
+                messages=report.messages,
+                first=f"{report.first:%Y-%m-%d}",
+                last=f"{report.last:%Y-%m-%d}",
+            )
+        )
+    if report.memories:
+        parts.append(ngettext("{n} memory", "{n} memories", report.memories))
+    return _("Imported from {program}: {what}.", program=report.program, what=", ".join(parts) or _("nothing"))
+
+
+def format_left_out(report: ImportReport) -> list[str]:
+    """What did not come of a file, and why, a line each."""
+    lines = []
+    if report.known:
+        lines.append(_("Already there: {n}.", n=report.known))
+    if report.left_out:
+        what = ", ".join(f"{_(what)} ({count})" for what, count in report.left_out.most_common())
+        lines.append(_("Left out: {what}.", what=what))
+    if report.secrets:
+        lines.append(ngettext("{n} message had a secret masked.", "{n} messages had secrets masked.", report.secrets))
+    return lines
+
+
+def _next(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list[Piece | ImportedMemory]:
+    with _readable(source):
+        return list(itertools.islice(items, _NEW_PIECES))
+
+
+@contextlib.contextmanager
+def _readable(source: ImportSource) -> Iterator[None]:
+    """Say of what can't be read that the file is damaged."""
+    try:
+        yield
+    except BROKEN as error:
+        raise ImportRefused(_("{file} is damaged: nothing was imported.", file=source.path.name)) from error
+
+
+async def _require_standing(connection: aiosqlite.Connection, record: Entry) -> None:
+    """Raises ImportRefused where the import was undone meanwhile."""
+    if not list(await connection.execute_fetchall("SELECT 1 FROM entries WHERE id = ?", (record.id,))):
+        raise ImportRefused(_(UNDONE))
+
+
+async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piece: Piece) -> None:
+    first, last = to_text(piece.messages[0].at), to_text(piece.messages[-1].at)
+    if piece.begins:
+        owner_id = await owner_number(connection, writing.session.owner)
+        cursor = await connection.execute(
+            "INSERT INTO conversations (session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?)",
+            (writing.session.id, owner_id, first, last),
+        )
+        writing.conversation = cursor.lastrowid or 0
+        await _insert_imported(connection, writing, piece.source_id, writing.conversation, piece.so_far)
+    else:
+        await connection.execute(
+            "UPDATE imported SET messages = ?, digest = ? WHERE conversation_id = ?",
+            (piece.so_far.messages, piece.so_far.digest, writing.conversation),
+        )
+        await connection.execute("UPDATE conversations SET ended_at = ? WHERE id = ?", (last, writing.conversation))
+    async with touching_conversation(connection, writing.conversation):
+        for exchange in _exchanges(piece.messages):
+            await _insert_exchange(connection, writing.conversation, exchange)
+
+
+async def _insert_exchange(
+    connection: aiosqlite.Connection, conversation: int, exchange: Sequence[ImportedMessage]
+) -> None:
+    cursor = await connection.execute(
+        "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
+        (conversation, to_text(exchange[0].at), to_text(exchange[-1].at)),
+    )
+    turn = cursor.lastrowid
+    await connection.executemany(
+        "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                conversation,
+                turn,
+                Role.ASSISTANT if message.by_assistant else Role.USER,
+                message.text,
+                message.speaker,
+                Provenance.IMPORTED,
+                to_text(message.at),
+            )
+            for message in exchange
+        ],
+    )
+
+
+def _exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
+    """What a person wrote with the answers to it; of people among themselves each message."""
+    exchange: list[ImportedMessage] = []
+    for message in messages:
+        if exchange and not message.by_assistant:
+            yield exchange
+            exchange = []
+        exchange.append(message)
+    if exchange:
+        yield exchange
+
+
+async def _remember_memory(
+    connection: aiosqlite.Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory
+) -> None:
+    """Know by its words that it has come."""
+    await _require_standing(connection, writing.record)
+    await _insert_imported(connection, writing, memory.source_id, None, Part(0, memory.source_id))
+
+
+async def _insert_imported(
+    connection: aiosqlite.Connection, writing: _Writing, source_id: str, conversation: int | None, part: Part
+) -> None:
+    await connection.execute(
+        "INSERT INTO imported (owner_id, program, source_id, entry_id, conversation_id, messages, digest)"
+        " SELECT owner_id, ?, ?, id, ?, ?, ? FROM entries WHERE id = ?",
+        (writing.program, source_id, conversation, part.messages, part.digest, writing.record.id),
+    )

@@ -1,0 +1,135 @@
+"""What of a file is new, cut into pieces of which each is one short write."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from config.secrets import without_secrets
+from config.texts import N_
+from memory.imports.items import ImportedConversation, ImportedMemory, LeftOut, digest_of
+from memory.messages import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from memory.imports.items import ImportedMessage, Item
+
+MESSAGES = 40
+"""Of one write: each enters the search index with its neighbours, and others wait meanwhile."""
+MEMORIES = 20
+LONGEST_MESSAGE = 1_000_000
+DIFFERS = N_("conversations that have changed since they were imported")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """So many messages of a conversation that were imported before, and what tells them from others."""
+
+    messages: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Messages of a conversation that are written together. begins: they are its first new ones.
+
+    so_far: what is imported of it once they are written.
+    """
+
+    source_id: str
+    begins: bool
+    messages: tuple[ImportedMessage, ...]
+    so_far: Part
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What comes, or came, of a file. known: conversations and memories that were there already."""
+
+    program: str
+    conversations: int = 0
+    messages: int = 0
+    memories: int = 0
+    known: int = 0
+    secrets: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing new."""
+        return not self.conversations and not self.memories
+
+
+def pieces(
+    items: Iterable[Item], known: Mapping[str, Sequence[Part]], report: ImportReport
+) -> Iterator[Piece | ImportedMemory]:
+    """What is new, ready to be written; the report counts what passes by."""
+    seen: set[str] = set()
+    for item in items:
+        if isinstance(item, LeftOut):
+            report.left_out[item.what] += 1
+        elif item.source_id in seen:
+            report.known += 1
+        elif isinstance(item, ImportedMemory):
+            seen.add(item.source_id)
+            yield from _memory(item, known, report)
+        else:
+            seen.add(item.source_id)
+            yield from _conversation(item, known, report)
+
+
+def _memory(
+    memory: ImportedMemory, known: Mapping[str, Sequence[Part]], report: ImportReport
+) -> Iterator[ImportedMemory]:
+    if memory.source_id in known:
+        report.known += 1
+        return
+    if without_secrets(memory.text) != memory.text:
+        report.left_out[N_("memories with a secret in them")] += 1
+        return
+    report.memories += 1
+    yield memory
+
+
+def _conversation(
+    conversation: ImportedConversation, known: Mapping[str, Sequence[Part]], report: ImportReport
+) -> Iterator[Piece]:
+    """The messages after those that were imported before."""
+    messages = conversation.messages
+    position = 0
+    for part in known.get(conversation.source_id, ()):
+        texts = (message.text for message in messages[position : position + part.messages])
+        if digest_of(*texts) != part.digest:
+            report.left_out[DIFFERS] += 1
+            return
+        position += part.messages
+    new = messages[position:]
+    if not new:
+        report.known += 1
+        return
+    report.conversations += 1
+    digest = hashlib.sha256()
+    for start in range(0, len(new), MESSAGES):
+        some = new[start : start + MESSAGES]
+        for message in some:
+            digest.update(message.text.encode("utf-8", "surrogatepass"))
+            digest.update(b"\0")
+        so_far = Part(start + len(some), digest.hexdigest()[:32])
+        kept = tuple(_as_kept(message, report) for message in some)
+        yield Piece(conversation.source_id, start == 0, kept, so_far)
+
+
+def _as_kept(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
+    """A message as it enters the log: without secrets, and no longer than a message can be."""
+    text = without_secrets(message.text)
+    report.secrets += text != message.text
+    report.messages += 1
+    report.first = min(report.first or message.at, message.at)
+    report.last = max(report.last or message.at, message.at)
+    return replace(message, text=storable(text)[:LONGEST_MESSAGE])
