@@ -33,8 +33,11 @@ HARMLESS = 64 * 1024**2
 HEAD_BYTES = 256 * 1024
 HEAD_EVENTS = 20_000
 """How much of a part is looked at to tell what it is: characters of a text, events of a JSON document."""
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError, OSError, ValueError)
-"""What reading a damaged, encrypted or foreign file raises; ijson's errors are ValueErrors."""
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError),
+    *(ijson.JSONError, ValueError, KeyError, TypeError),
+)
+"""What reading a damaged, encrypted or foreign file raises: the archive, and what a reader meets in its place."""
 
 
 class ImportSource:

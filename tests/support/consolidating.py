@@ -22,6 +22,7 @@ from memory.ledger.ledger import Ledger
 from memory.mail.notices import PendingNotices
 from memory.messages import Completion
 from memory.search.search import Search
+from memory.store.pending_erasures import PendingErasures
 from memory.text.tokens import TokenCounter
 from memory.undo import Undo
 from tests.support.agreement import agreement
@@ -160,7 +161,7 @@ class Bench:
             history,
             facts,
             ledger,
-            Undo(database, changes, files),
+            Undo(database, changes, files, PendingErasures(database)),
             PendingNotices(database, clock),
             crashes,
             service,

@@ -8,6 +8,7 @@ import pytest
 
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
+from memory.store.pending_erasures import PendingErasures
 from memory.undo import Undo
 from tests.support.talk import Store, in_utc
 
@@ -33,4 +34,4 @@ def files(tmp_path: Path) -> MarkdownFiles:
 @pytest.fixture
 def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
     """The undo over both."""
-    return Undo(database, ChangeLog(clock), files)
+    return Undo(database, ChangeLog(clock), files, PendingErasures(database))

@@ -35,7 +35,7 @@ TEXT = "the lighthouse secretly"
 async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> Store:
     """A store in which two owners have something of everything."""
     store = Store.over(database, clock)
-    undo = Undo(database, ChangeLog(clock), files)
+    undo = Undo(database, ChangeLog(clock), files, PendingErasures(database))
     for chat, owner in (("1", MINE), ("2", THEIRS)):
         session = await store.session(chat)
         reply = OutgoingReply("telegram", TEXT)
@@ -80,7 +80,7 @@ async def test_nothing_of_the_owner_stays_and_all_of_the_others(
     assert not files.folder(MINE).exists()
     assert files.folder(THEIRS).exists()
     assert {hit.owner for hit in await Search(database).find("lighthouse")} == {THEIRS}
-    assert await Undo(database, ChangeLog(store.clock), files).undo(MINE) is None
+    assert await Undo(database, ChangeLog(store.clock), files, PendingErasures(database)).undo(MINE) is None
 
 
 async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_before_an_upgrade(

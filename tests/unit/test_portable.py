@@ -25,6 +25,7 @@ from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
+from memory.store.pending_erasures import PendingErasures
 from memory.transfer import importing
 from memory.transfer.archive import TooLarge, stays_inside
 from memory.transfer.backup import Backup
@@ -197,7 +198,7 @@ async def test_search_and_undo_work_after_an_import(
     assert [await Search(empty).find(query) for query in ("lighthouse", "february", "newest", "quote")] == before
     async with empty.transaction() as connection:
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
-    undo = Undo(empty, ChangeLog(clock), files_under(tmp_path / "new"))
+    undo = Undo(empty, ChangeLog(clock), files_under(tmp_path / "new"), PendingErasures(empty))
     undone = [await undo.undo(MINE) for _ in range(3)]
     assert [change.operation for change in undone if change] == ["edit", "remove", "add"]
     store = Store.over(empty, clock)

@@ -238,7 +238,7 @@ async def test_how_an_episode_ended_is_searched_also_after_it_came_back(
     await store.entries.remove(OWNER, "disk")
     assert await found(search, "moved") == []
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
-    await Undo(store.database, ChangeLog(store.clock), files).undo(OWNER)
+    await Undo(store.database, ChangeLog(store.clock), files, PendingErasures(store.database)).undo(OWNER)
     assert await found(search, "moved") == ["disk"]
     await check(store.database)
 

@@ -27,6 +27,7 @@ from memory.ledger.page import appending
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, NewEntry, Operation
+from memory.store.pending_erasures import PendingErasures
 from memory.store.reinforcement import Reinforcement
 from memory.text.naming import free_name, name_key
 from memory.undo import Undo
@@ -143,7 +144,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.files = files = MarkdownFiles(self.folder / "memory", in_utc, recent_days=7, max_memory_size=8192)
         self.ledger = Ledger(self.database, files, self.clock, in_utc)
         self.entries = EntryStore(self.database, self.ledger)
-        self.undo_service = Undo(self.database, ChangeLog(self.clock), files)
+        self.undo_service = Undo(self.database, ChangeLog(self.clock), files, PendingErasures(self.database))
         self.search = Search(self.database)
         self.learning = Learning(self.database, self.search, self.ledger)
         self.reinforcement = Reinforcement(self.database)

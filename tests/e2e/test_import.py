@@ -1,0 +1,238 @@
+"""Importing what other programs have kept: it is found, once, with its dates, and one undo takes all of it back."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.imports.importing import ForeignImport
+from memory.imports.items import ImportRefused
+from memory.imports.whatsapp import day_order
+from memory.log.sessions import Address
+from memory.messages import Provenance
+from tests.support import exports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from memory.imports.importing import ImportDone
+    from tests.conftest import OpenApp
+    from tests.support.fakes import Person
+
+ALL = {**exports.CONVERSATIONS, **exports.MEMORIES}
+FOLDERS = {"claude-parts", "openclaw", "nanobot", "hermes", "markdown"}
+OWNER = "console:local"
+
+
+async def imported(app: App, path: Path) -> ImportDone:
+    session = await app.sessions.get_or_create(Address("console", "local"))
+    return await app.memory.foreign_import.run(path, session)
+
+
+async def kept(app: App, folder: Path) -> dict[str, str]:
+    """All that an export holds, but for what was changed and when."""
+    await app.memory.portable.export(folder)
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    left_out = {"rows/changes.jsonl", "rows/sessions.jsonl", "manifest.json"}
+    return {name: path.read_text(encoding="utf-8") for name, path in files.items() if name not in left_out}
+
+
+@pytest.mark.parametrize("messages", [10, 1_000])
+@pytest.mark.parametrize("form", exports.CONVERSATIONS)
+async def test_conversations_are_found_with_their_days_and_come_once(
+    app: App, person: Person, tmp_path: Path, form: str, messages: int
+) -> None:
+    await person.says("/remember The spare key is at Ann's.")
+    before = await kept(app, tmp_path / "before")
+    program, write = exports.CONVERSATIONS[form]
+    file = write(tmp_path, messages)
+    done = await imported(app, file)
+    assert (done.report.program, done.report.messages) == (program, messages)
+    assert done.report.first == exports.moment_of(0)
+    rows = await app.memory.database.rows("SELECT content, provenance, created_at FROM spoken ORDER BY created_at, id")
+    rows = [row for row in rows if "number" in row["content"]]
+    assert [row["content"].split()[1] for row in rows] == [f"number{number}" for number in range(messages)]
+    assert {row["provenance"] for row in rows} == {Provenance.IMPORTED}
+    found = await person.says(f"/recall number{messages - 1}")
+    assert exports.words_of(messages - 1) in found
+    assert f"[{exports.moment_of(messages - 2):%Y-%m-%d}" in found.splitlines()[0]
+    again = await imported(app, file)
+    assert again.change is None
+    assert again.report.is_empty
+    assert f"Undone: Imported from {program}" in await person.says("/undo")
+    assert await kept(app, tmp_path / "after") == before
+
+
+@pytest.mark.parametrize("form", exports.MEMORIES)
+async def test_memories_come_unconfirmed_and_are_confirmed_by_a_person(
+    app: App, person: Person, tmp_path: Path, form: str
+) -> None:
+    await person.says("/remember The spare key is at Ann's.")
+    before = await kept(app, tmp_path / "before")
+    program, write = exports.MEMORIES[form]
+    done = await imported(app, write(tmp_path, 10))
+    assert (done.report.program, done.report.memories) == (program, 10)
+    entries = await app.memory.entries.unconfirmed(OWNER)
+    assert len(entries) == 10
+    assert {entry.kind for entry in entries} == {"fact"}
+    assert not any(entry.trusted for entry in entries)
+    assert (await imported(app, write(tmp_path, 10) if form in ("mem0", "list") else _only(tmp_path))).change is None
+    await person.says("/undo")
+    assert await kept(app, tmp_path / "after") == before
+
+
+def _only(folder: Path) -> Path:
+    return next(path for path in folder.iterdir() if path.name not in ("before", "after", "data"))
+
+
+async def test_a_later_export_adds_what_is_new_of_each_conversation(app: App, tmp_path: Path) -> None:
+    await imported(app, exports.chatgpt(tmp_path, 15))
+    later = exports.chatgpt(tmp_path, 30, "later.zip")
+    done = await imported(app, later)
+    assert (done.report.conversations, done.report.messages, done.report.known) == (2, 15, 1)
+    assert await app.memory.database.value("SELECT count(*) FROM messages") == 30
+    await app.memory.undo.undo(OWNER)
+    assert await app.memory.database.value("SELECT count(*) FROM messages") == 15
+    assert (await imported(app, later)).report.messages == 15
+
+
+async def test_a_conversation_that_was_changed_since_is_left_as_it_is(app: App, tmp_path: Path) -> None:
+    await imported(app, exports.chatgpt(tmp_path, 10))
+    conversation = exports.chatgpt_conversation(0, 10)
+    conversation["mapping"]["m0"]["message"]["content"]["parts"] = ["something else"]
+    done = await imported(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
+    assert done.change is None
+    assert dict(done.report.left_out) == {"conversations that have changed since they were imported": 1}
+
+
+async def test_secrets_are_masked_and_counted(app: App, tmp_path: Path) -> None:
+    conversation = exports.chatgpt_conversation(0, 2)
+    conversation["mapping"]["m0"]["message"]["content"]["parts"] = [
+        "my key is sk-proj-abcdefghijklmnopqrstuvwx1234567890"
+    ]
+    done = await imported(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
+    assert done.report.secrets == 1
+    contents = [row["content"] for row in await app.memory.database.rows("SELECT content FROM messages ORDER BY id")]
+    assert not any("abcdefghij" in content for content in contents)
+
+
+async def test_nothing_of_the_account_is_read(app: App, tmp_path: Path) -> None:
+    for form in ("chatgpt", "claude", "claude-parts", "telegram-account"):
+        (tmp_path / form).mkdir()
+        await imported(app, exports.CONVERSATIONS[form][1](tmp_path / form, 10))
+    dump = json.dumps(await kept(app, tmp_path / "kept"))
+    assert not any(personal in dump for personal in ("example.org", "380441234567", "203.0.113.7"))
+
+
+async def test_what_is_no_export_is_refused_in_a_sentence_and_changes_nothing(app: App, tmp_path: Path) -> None:
+    before = await kept(app, tmp_path / "before")
+    zeros = tmp_path / "zeros.zip"
+    with zipfile.ZipFile(zeros, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
+        for _ in range(100):
+            part.write(b"\0" * 2**20)
+    nested = exports.write_zip(tmp_path / "nested.zip", {"inner.zip": zeros.read_bytes()})
+    foreign = tmp_path / "foreign.json"
+    foreign.write_text('{"some": ["thing"]}')
+    wide = tmp_path / "wide.txt"
+    wide.write_text("14.03.23, 09:00 - Ann: hello\n", encoding="utf-16")
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("14.03.23, 09:00 - Ann: grün\n".encode("latin-1"))
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(exports.chatgpt(tmp_path, 10).read_bytes()[:500])
+    dates = tmp_path / "dates.txt"
+    dates.write_text("99.99.23, 09:00 - Ann: hello\n")
+    for path in (zeros, nested, foreign, wide, latin, broken, dates, tmp_path / "missing.zip"):
+        with pytest.raises(ImportRefused, match="nothing was imported"):
+            await imported(app, path)
+    assert await kept(app, tmp_path / "after") == before
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    form=st.sampled_from(sorted(name for name in ALL if name not in FOLDERS)),
+    # a share, since a zip file has its date in it and is not always of the same length
+    share=st.floats(0, 1, exclude_max=True),
+    flipped=st.integers(0, 255),
+)
+async def test_whatever_is_cut_off_or_damaged_comes_whole_or_not_at_all(
+    start: OpenApp, tmp_path: Path, form: str, share: float, flipped: int
+) -> None:
+    folder = tmp_path / form
+    folder.mkdir(exist_ok=True)
+    whole = ALL[form][1](folder, 10)
+    content = bytearray(whole.read_bytes())
+    place = int(share * len(content))
+    damaged = folder / f"damaged{whole.suffix}"
+    if flipped:
+        content[place] ^= flipped
+    else:
+        del content[place:]
+    damaged.write_bytes(content)
+    counting = "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM entries)"
+    async with start() as app:
+        before = await app.memory.database.value(counting)
+        try:
+            done = await imported(app, damaged)
+        except ImportRefused:
+            assert await app.memory.database.value(counting) == before
+            return
+        if done.change is not None:
+            added = done.report.messages + done.report.memories + 1
+            assert await app.memory.database.value(counting) == before + added
+            await app.memory.undo.undo(OWNER, done.change)
+        assert await app.memory.database.value(counting) == before
+
+
+async def test_an_import_that_was_undone_while_it_ran_stops_and_leaves_nothing(app: App, tmp_path: Path) -> None:
+    undone = []
+
+    async def undo() -> None:
+        undone.append(await app.memory.undo.undo(OWNER))
+
+    class Interrupted(ForeignImport):
+        async def _write_some(self, *arguments: object) -> None:
+            await super()._write_some(*arguments)  # type: ignore[arg-type]  # as they came
+            if not undone:
+                await undo()
+
+    session = await app.sessions.get_or_create(Address("console", "local"))
+    importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
+    with pytest.raises(ImportRefused, match="undone while it ran"):
+        await importing.run(exports.chatgpt(tmp_path, 1_000), session)
+    await app.memory.traces.remove()
+    assert await app.memory.database.value("SELECT count(*) FROM messages") == 0
+
+
+@pytest.mark.parametrize(
+    ("days", "order"),
+    [
+        ([(14, 3, 23)], "dmy"),
+        ([(3, 14, 23)], "mdy"),
+        ([(2023, 3, 14)], "ymd"),
+        ([(1, 2, 23), (2, 2, 23), (1, 3, 23)], "dmy"),
+        ([(1, 30, 23), (2, 1, 23)], "mdy"),
+        ([(2, 1, 23), (2, 2, 23), (3, 1, 23)], "mdy"),
+        ([(99, 99, 23)], None),
+    ],
+)
+def test_the_order_of_day_and_month_is_that_of_the_whole_chat(
+    days: list[tuple[int, int, int]], order: str | None
+) -> None:
+    assert day_order(days) == order
+
+
+async def test_an_iphone_writes_seconds_halves_of_the_day_and_marks(app: App, tmp_path: Path) -> None:
+    file = tmp_path / "_chat.txt"
+    file.write_text(
+        "\u200e[3/14/23, 9:00:05\u202fPM] Ann: \u200ehello\n[3/15/23, 12:01:00\u202fAM] Bob: and again\n",
+        encoding="utf-8",
+    )
+    await imported(app, file)
+    rows = await app.memory.database.rows("SELECT speaker, created_at FROM messages ORDER BY id")
+    assert [tuple(row) for row in rows] == [("Ann", "2023-03-14T21:00:05.000Z"), ("Bob", "2023-03-15T00:01:00.000Z")]

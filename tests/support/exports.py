@@ -1,0 +1,308 @@
+"""Exports of other programs, built as those write them. Their messages or memories say their number."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from tests.support.servers.telegram_params import JsonObject
+
+FIRST = datetime(2023, 3, 14, 9, 0, tzinfo=UTC)
+PER_CONVERSATION = 10
+
+
+def words_of(number: int) -> str:
+    """What message `number` says."""
+    return f"Message number{number} about the ferry to Odesa"
+
+
+def moment_of(number: int) -> datetime:
+    """When it was said."""
+    return FIRST + timedelta(minutes=number)
+
+
+def write_zip(path: Path, files: Mapping[str, object]) -> Path:
+    """A zip file of texts, or of what becomes JSON."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content if isinstance(content, str | bytes) else json.dumps(content))
+    return path
+
+
+def write_folder(path: Path, files: Mapping[str, str]) -> Path:
+    """A folder of texts."""
+    for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(content, encoding="utf-8")
+    return path
+
+
+def chatgpt_conversation(first: int, count: int) -> JsonObject:
+    """One conversation with a branch that was not gone on with, a hidden message and a tool's."""
+    nodes: JsonObject = {"root": {"id": "root", "message": None, "parent": None, "children": ["hidden"]}}
+    chain = ["root", "hidden", *(f"m{number}" for number in range(first, first + count))]
+    shown = {f"m{number}": number for number in range(first, first + count)}
+    for parent, node in pairwise(chain):
+        number = shown.get(node)
+        message = {
+            "author": {"role": "system" if number is None else "assistant" if number % 2 else "user"},
+            "create_time": None if number is None else moment_of(number).timestamp(),
+            "content": {"content_type": "text", "parts": ["" if number is None else words_of(number)]},
+            "recipient": "all",
+            "metadata": {"is_visually_hidden_from_conversation": number is None},
+        }
+        nodes[node] = {"id": node, "message": message, "parent": parent, "children": []}
+        nodes[parent]["children"].append(node)
+    other = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["another branch"]}}
+    nodes["other"] = {"id": "other", "message": other | {"create_time": 1.0}, "parent": "hidden", "children": []}
+    at = moment_of(first).timestamp()
+    ids = {"conversation_id": f"conversation-{first}", "current_node": chain[-1]}
+    return {"title": "Ferries", "create_time": at, "update_time": at, "mapping": nodes, **ids}
+
+
+def chatgpt(path: Path, messages: int, name: str = "chatgpt.zip") -> Path:
+    """ChatGPT's zip file; conversations in two parts, as with many."""
+    starts = range(0, messages, PER_CONVERSATION)
+    conversations = [chatgpt_conversation(at, min(PER_CONVERSATION, messages - at)) for at in starts]
+    half = len(conversations) // 2
+    return write_zip(
+        path / name,
+        {
+            "conversations-000.json": conversations[:half],
+            "conversations-001.json": conversations[half:],
+            "user.json": {"email": "ann@example.org", "phone_number": "+380441234567"},
+            "chat.html": "<html></html>",
+        },
+    )
+
+
+def _claude_conversations(messages: int) -> list[JsonObject]:
+    return [
+        {
+            "uuid": f"uuid-{first}",
+            "name": "Ferries",
+            "created_at": moment_of(first).isoformat(),
+            "chat_messages": [
+                {
+                    "uuid": f"m{number}",
+                    "sender": "assistant" if number % 2 else "human",
+                    "created_at": moment_of(number).isoformat().replace("+00:00", "Z"),
+                    "text": "",
+                    "content": [
+                        {"type": "thinking", "thinking": "what is said to nobody"},
+                        {"type": "text", "text": words_of(number)},
+                    ],
+                }
+                for number in range(first, min(first + PER_CONVERSATION, messages))
+            ],
+        }
+        for first in range(0, messages, PER_CONVERSATION)
+    ]
+
+
+def claude(path: Path, messages: int) -> Path:
+    """Claude's zip file as it once was, with its memory of the person."""
+    memories = [
+        {"conversations_memory": "**Work**\n\nAnn repairs clocks.", "project_memories": {}, "account_uuid": "a"}
+    ]
+    return write_zip(
+        path / "data-2026-batch-0000.zip",
+        {
+            "conversations.json": _claude_conversations(messages),
+            "memories.json": memories,
+            "users.json": [{"uuid": "a", "email_address": "ann@example.org"}],
+        },
+    )
+
+
+def claude_parts(path: Path, messages: int) -> Path:
+    """Claude's export as it is now: a folder with a manifest and zip files of parts."""
+    folder = path / "claude"
+    folder.mkdir()
+    half = messages // 2 // PER_CONVERSATION
+    conversations = _claude_conversations(messages)
+    write_zip(folder / "conversations-000.zip", {"conversations.json": conversations[:half]})
+    write_zip(folder / "conversations-001.zip", {"conversations.json": conversations[half:]})
+    memory = {
+        "account_uuid": "a",
+        "conversations_memory": "Ann repairs clocks.",
+        "project_memories": {},
+        "memory_files": [{"path": "/a.md", "content": "- Ann has a boat.", "updated_at": "2026-05-01T10:00:00Z"}],
+    }
+    write_zip(folder / "memories-000.zip", {"memories/a.json": memory})
+    write_zip(folder / "light_metadata-000.zip", {"login_history.json": [{"ip": "203.0.113.7"}]})
+    (folder / "manifest-1.json").write_text('{"created_at": "2026-09-01", "version": "1.0", "data_files": []}')
+    return folder
+
+
+def gemini(path: Path, messages: int) -> Path:
+    """What Takeout has of Gemini: prompts with answers, and one of another product."""
+    records = [
+        {
+            "header": "Gemini Apps",
+            "title": f"Prompted {words_of(number)}",
+            "time": moment_of(number).isoformat().replace("+00:00", "Z"),
+            "products": ["Gemini Apps"],
+            "safeHtmlItem": [{"html": f"<p>{words_of(number + 1)} &amp; back</p>"}],
+        }
+        for number in range(0, messages, 2)
+    ]
+    other = {"header": "Search", "title": "Searched for x", "time": "2023-01-01T00:00:00Z", "products": ["Search"]}
+    return write_zip(path / "takeout.zip", {"Takeout/My Activity/Gemini Apps/MyActivity.json": [*records, other]})
+
+
+def telegram(path: Path, messages: int) -> Path:
+    """Telegram Desktop's export of one chat."""
+    service = {"id": 0, "type": "service", "date_unixtime": "1678784400", "actor": "Ann", "text": ""}
+    said = [
+        {
+            "id": number + 1,
+            "type": "message",
+            "date": "2023-03-14T09:00:00",
+            "date_unixtime": str(int(moment_of(number).timestamp())),
+            "from": "Bob" if number % 2 else "Ann",
+            "from_id": f"user{number % 2}",
+            **(
+                {"rich_message": {"blocks": [{"type": "paragraph", "text": [words_of(number)]}]}}
+                if number % 3
+                else {"text": ["", {"type": "bold", "text": words_of(number)}]}
+            ),
+        }
+        for number in range(messages)
+    ]
+    file = path / "result.json"
+    file.write_text(
+        json.dumps({"name": "Bob", "type": "personal_chat", "id": 77, "messages": [service, *said]}), encoding="utf-8"
+    )
+    return file
+
+
+def telegram_account(path: Path, messages: int) -> Path:
+    """Telegram Desktop's export of all chats; two here."""
+    chats = []
+    for chat, share in ((1, range(messages // 2)), (2, range(messages // 2, messages))):
+        said = [
+            {
+                "id": number,
+                "type": "message",
+                "date_unixtime": str(int(moment_of(number).timestamp())),
+                "from": "Ann",
+                "from_id": "user1",
+                "text": words_of(number),
+            }
+            for number in share
+        ]
+        chats.append({"name": "Bob", "type": "personal_chat", "id": chat, "messages": said})
+    account = {"user_id": 1, "phone_number": "+380441234567"}
+    file = path / "result.json"
+    file.write_text(json.dumps({"personal_information": account, "chats": {"list": chats}}), encoding="utf-8")
+    return file
+
+
+def whatsapp(path: Path, messages: int) -> Path:
+    """A chat as an Android phone in Germany writes it."""
+    lines = ["14.03.23, 08:59 - Nachrichten sind Ende-zu-Ende-verschlüsselt."]
+    for number in range(messages):
+        at, name = moment_of(number), "Bob" if number % 2 else "Ann"
+        lines.append(f"{at:%d.%m.%y, %H:%M} - {name}: {words_of(number)}\nand a second line")
+    lines.append(f"{moment_of(messages):%d.%m.%y, %H:%M} - Ann: <Medien ausgeschlossen>")
+    file = path / "WhatsApp Chat mit Bob.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def mem0(path: Path, memories: int) -> Path:
+    """What mem0 gives."""
+    results = [
+        {"id": str(number), "memory": words_of(number), "created_at": "2025-01-02T03:04:05-07:00", "user_id": "ann"}
+        for number in range(memories)
+    ]
+    file = path / "memories.json"
+    file.write_text(json.dumps({"results": results}), encoding="utf-8")
+    return file
+
+
+def mcp_memory(path: Path, memories: int) -> Path:
+    """The MCP memory server's file."""
+    rows: list[JsonObject] = [
+        {"type": "entity", "name": "Ann", "entityType": "person", "observations": [words_of(number)]}
+        for number in range(memories - 1)
+    ]
+    rows.append({"type": "relation", "from": "Ann", "to": "Odesa", "relationType": "lives in"})
+    file = path / "memory.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def pasted(path: Path, memories: int) -> Path:
+    """A list as an assistant writes it when it is asked for all that it remembers."""
+    entries = [f"[2025-0{1 + number % 9}-10] - {words_of(number)}" for number in range(memories - 1)]
+    lines = ["```", "Identity", *entries, "[unknown] - Ann has a boat.", "```"]
+    file = path / "list.txt"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+def openclaw(path: Path, memories: int) -> Path:
+    """OpenClaw's workspace."""
+    directives = "".join(
+        f"<!-- observed: 2026-05-01 | status: active -->\n- {words_of(number)}\n" for number in range(memories - 1)
+    )
+    gone = "<!-- observed: 2026-04-01 | status: superseded -->\n- Ann has a car.\n"
+    files = {
+        "USER.md": f"# User\n\n{gone}{directives}",
+        "memory/2026-06-02-boat.md": "# Day\n\nAnn bought a boat.\n",
+        "DREAMS.md": "Sheep.\n",
+    }
+    return write_folder(path / "openclaw", files)
+
+
+def nanobot(path: Path, memories: int) -> Path:
+    """nanobot's workspace."""
+    history = "".join(
+        json.dumps({"cursor": number, "timestamp": "2026-05-01 10:00", "content": words_of(number)}) + "\n"
+        for number in range(memories - 1)
+    )
+    return write_folder(path / "nanobot", {"USER.md": "- Ann has a boat.\n", "memory/history.jsonl": history})
+
+
+def hermes(path: Path, memories: int) -> Path:
+    """Hermes' memories."""
+    entries = "\n§\n".join(words_of(number) for number in range(memories))
+    return write_folder(path / "hermes", {"memories/MEMORY.md": entries})
+
+
+def markdown(path: Path, memories: int) -> Path:
+    """A folder of notes."""
+    items = "".join(f"- [x] {words_of(number)}\n" for number in range(memories - 1))
+    note = f"---\ntitle: x\n---\n# Ann\n\n{items}\n```\ncode\n```\nAnn has\na boat.\n"
+    return write_folder(path / "notes", {"ann.md": note})
+
+
+CONVERSATIONS: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
+    "chatgpt": ("ChatGPT", chatgpt),
+    "claude": ("Claude", claude),
+    "claude-parts": ("Claude", claude_parts),
+    "gemini": ("Gemini", gemini),
+    "telegram": ("Telegram", telegram),
+    "telegram-account": ("Telegram", telegram_account),
+    "whatsapp": ("WhatsApp", whatsapp),
+}
+"""What has conversations, by a name: which program it is, and what writes a file of it."""
+MEMORIES: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
+    "mem0": ("mem0", mem0),
+    "mcp-memory": ("MCP memory", mcp_memory),
+    "list": ("list", pasted),
+    "openclaw": ("OpenClaw", openclaw),
+    "nanobot": ("nanobot", nanobot),
+    "hermes": ("Hermes", hermes),
+    "markdown": ("Markdown", markdown),
+}
+"""The same of what has memories."""
