@@ -10,6 +10,7 @@ import structlog
 
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
+from bot.commands.imports import ImportCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
@@ -219,7 +220,7 @@ def _assemble(
         specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
         return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.specs(talks.window)))
 
-    reader, sources = media_reader(settings, memory.media, budget, stack)
+    reader, sources = media_reader(settings, memory.media, budget, memory.foreign_import if enabled else None, stack)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
@@ -329,9 +330,11 @@ def _assemble(
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
+    importing = ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions)
     reminding_commands = ReminderCommands(memory.reminders)
     using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
     groups = (conversation, looking, changing, reminding_commands, preferring, *using, letting_in, keeping_skills)
+    groups = (*groups, *((importing,) if enabled else ()))
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
     runner = SessionRunner(

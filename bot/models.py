@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from config.models import EmbeddedModel, ModelCatalogue, Price
     from config.settings import Settings
     from memory.clock import Clock
+    from memory.imports.importing import ForeignImport
     from memory.media.media import MediaStore
     from memory.search.vectors import Embedder
     from memory.service.usage import PriceOf
@@ -252,13 +253,14 @@ def media_reader(
     settings: Settings,
     store: MediaStore,
     budget: BudgetOf,
+    imports: ForeignImport | None,
     stack: contextlib.AsyncExitStack,
 ) -> tuple[MediaReader, MediaSources]:
     """The reader, and where channels say that they are what it fetches from."""
     sources = MediaSources()
     transcriber = Transcriber(settings.llm_transcription_model, _hearing(settings), settings.llm_timeout)
     stack.push_async_callback(transcriber.close)
-    return MediaReader(store, sources, transcriber, budget), sources
+    return MediaReader(store, sources, transcriber, budget, imports), sources
 
 
 def _hearing(settings: Settings) -> Endpoint | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ALL = "all"
 CONFIRMATION = "confirm"
 REFUSAL = "keep"
+IMPORTED = "imported"
 SURE_MINUTES = 10
 """How long the button that deletes everything may be pressed."""
 UNDONE_SHOWN = 8
@@ -104,6 +105,16 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
+        if call.argument.lower() == IMPORTED and await self.entries.holder(owner, IMPORTED) is None:
+            count, change = await self.entries.confirm_imported(owner)
+            if change is None:
+                return _("Nothing that was imported is waiting for your word.")
+            text = ngettext(
+                "{n} memory is confirmed (/undo takes it back)",
+                "{n} memories are confirmed (/undo takes it back)",
+                count,
+            )
+            return Answer(text, ((undo_button(change, ""),),))
         name = await quoted_name(self.entries, owner, call.argument) or call.argument
         entry = await self.entries.confirm(owner, name)
         return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)

@@ -179,6 +179,11 @@ class _Writing:
 
 def describe(report: ImportReport) -> str:
     """What came, in a sentence that is remembered."""
+    return _("Imported from {program}: {what}.", program=report.program, what=brief(report))
+
+
+def brief(report: ImportReport) -> str:
+    """How much there is that is new, and from when."""
     parts = []
     if report.conversations and report.first is not None and report.last is not None:
         parts.append(
@@ -193,7 +198,7 @@ def describe(report: ImportReport) -> str:
         )
     if report.memories:
         parts.append(ngettext("{n} memory", "{n} memories", report.memories))
-    return _("Imported from {program}: {what}.", program=report.program, what=", ".join(parts) or _("nothing"))
+    return ", ".join(parts) or _("nothing new")
 
 
 def format_left_out(report: ImportReport) -> list[str]:

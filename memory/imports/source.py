@@ -6,9 +6,11 @@ than it takes in the file is refused before it is read.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
+import tempfile
 import zipfile
 import zlib
 from itertools import islice
@@ -22,7 +24,7 @@ from memory.imports.items import ImportRefused
 from memory.transfer.archive import stays_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 MOST_PARTS = 20_000
 MOST_BYTES = 8 * 1024**3
@@ -48,6 +50,11 @@ class ImportSource:
         self._archives = archives
         self._parts = parts
         self._prefixes: dict[str, frozenset[str]] = {}
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it has parts, and is not one plain file."""
+        return self.path.is_dir() or bool(self._archives)
 
     @property
     def names(self) -> list[str]:
@@ -135,6 +142,15 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
         if len(parts) > MOST_PARTS:
             raise ImportRefused(_("{file} holds more files than an export does: nothing was imported.", file=path.name))
         yield ImportSource(path, archives, parts)
+
+
+@contextlib.asynccontextmanager
+async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
+    """What was sent as a file under a name of its kind, which is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"sent{Path(name).suffix}"
+        await asyncio.to_thread(path.write_bytes, content)
+        yield path
 
 
 def _files(path: Path) -> Iterator[Path]:

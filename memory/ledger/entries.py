@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
 
+CONFIRMED_AT_ONCE = 20
+"""Entries of one write, while which others wait."""
+
+
 class EntryStore:
     """The entries of all owners, read from the store and changed through the ledger."""
 
@@ -82,6 +86,17 @@ class EntryStore:
             if entry.unconfirmed is None:
                 raise MemoryRefused(_("{name} is confirmed already: there is nothing to do.", name=entry.name))
             return await change.confirm(entry)
+
+    async def confirm_imported(self, owner: str) -> tuple[int, int | None]:
+        """Have all hold that came from other programs; how many, and by which number that is undone."""
+        entries = [entry for entry in await self.unconfirmed(owner) if entry.author == Author.IMPORT]
+        number: int | None = None
+        for start in range(0, len(entries), CONFIRMED_AT_ONCE):
+            async with self._ledger.change(owner, Operation.CONFIRM, Author.USER, continues=number) as change:
+                for entry in entries[start : start + CONFIRMED_AT_ONCE]:
+                    await change.confirm(entry)
+            number = change.number
+        return len(entries), number
 
     async def unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
         """What is not confirmed, newest first; of one owner or of all."""

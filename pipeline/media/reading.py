@@ -11,6 +11,9 @@ import structlog
 
 from config.texts import _, ngettext
 from memory.buttons import Button, Notice
+from memory.imports.importing import brief
+from memory.imports.items import ImportRefused
+from memory.imports.source import on_disk
 from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
@@ -21,6 +24,8 @@ from pipeline.skills import SkillRefused, is_zip, read_package
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memory.imports.importing import ForeignImport
+    from memory.imports.planning import ImportReport
     from memory.log.sessions import Session
     from memory.media.media import MediaStore
     from pipeline.arrival import Arrival
@@ -72,6 +77,7 @@ class Attachment:
 
     media: Media
     said: Arrival
+    session: Session
 
     @property
     def unread(self) -> Message:
@@ -99,7 +105,7 @@ class _AttachmentResult:
 class MediaReader:
     """Fetches media, reads, sees and hears them, once each, and tells what came of it.
 
-    budget: makes that of a turn.
+    budget: makes that of a turn. imports: takes in what other programs exported; None, without memory: nothing does.
     """
 
     def __init__(
@@ -108,16 +114,22 @@ class MediaReader:
         sources: MediaSources,
         hears: Transcriber,
         budget: BudgetOf,
+        imports: ForeignImport | None,
     ) -> None:
         self._store = store
         self._sources = sources
         self._hears = hears
         self._budget = budget
+        self._imports = imports
         self._documents = DocumentReader()
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
         """What arrivals brought, known by their numbers from now on and not read yet."""
-        return [Attachment(media, arrival) for arrival in arrivals for media in await self._media_of(session, arrival)]
+        return [
+            Attachment(media, arrival, session)
+            for arrival in arrivals
+            for media in await self._media_of(session, arrival)
+        ]
 
     async def read(self, owner: str, results: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
         """Read for `model` what was found in arrivals that belong together: one message or the messages of an album.
@@ -220,6 +232,12 @@ class MediaReader:
             if package is not None:
                 told = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
                 return _AttachmentResult(media, told, asked=_ask_to_keep(media, package))
+        # of a group it would be the memory of all
+        if self._imports is not None and said.speaker is None and not attachment.session.private:
+            report = await _report(self._imports, media, content, attachment.session)
+            if report is not None:
+                told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
+                return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
         return await self._told(await self._store.learn(media, document.about, document.parts), budget)
 
@@ -263,6 +281,27 @@ async def _package(content: bytes) -> SkillPackage | None:
         return await asyncio.to_thread(read_package, content)
     except SkillRefused as error:
         raise MediaUnreadable(str(error)) from error
+
+
+async def _report(imports: ForeignImport, media: Media, content: bytes, session: Session) -> ImportReport | None:
+    """What would come of a file that is an export of another program; None: it is a document like any other."""
+    async with on_disk(media.name, content) as path:
+        try:
+            return await imports.look(path, session)
+        except ImportRefused:
+            return None
+
+
+def _ask_to_import(media: Media, report: ImportReport) -> Notice:
+    """What comes of an export, before it does."""
+    command = f"/import_{media.id}"
+    question = _(
+        "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
+        program=report.program,
+        what=brief(report),
+        command=command,
+    )
+    return Notice(question, ((Button(_("Import"), command, report.program),),))
 
 
 def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:

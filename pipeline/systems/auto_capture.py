@@ -14,6 +14,7 @@ from memory.capture.capture import captured, objects, requested, restated, to_fo
 from memory.capture.classifier import CaptureKind
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
+from memory.imports.memories import is_list
 from memory.ledger.page import appending, format_line
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 
+_A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
 
 # later than all that was captured, so that only what is alike is looked at
 _NO_MESSAGE = sys.maxsize
@@ -113,6 +115,10 @@ class AutoCapture:
             return
         notices_enabled = self._tells(turn.session.id)
         for message in typed:
+            if message.speaker is None and is_list(message.content):
+                # written by another assistant as a rule, so it is nothing that the user states
+                turn.notices.append(Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)))
+                continue
             outcome = await self._keep(turn.session, message)
             if objects(message.content):
                 outcome.doubted = await self._lookup.stated_in(

@@ -16,6 +16,8 @@ from memory.imports.whatsapp import day_order
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from tests.support import exports
+from tests.support.servers.telegram_files import document
+from tests.support.serving import ANN, press, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from memory.imports.importing import ImportDone
     from tests.conftest import OpenApp
     from tests.support.fakes import Person
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
 
 ALL = {**exports.CONVERSATIONS, **exports.MEMORIES}
 FOLDERS = {"claude-parts", "openclaw", "nanobot", "hermes", "markdown"}
@@ -236,3 +240,46 @@ async def test_an_iphone_writes_seconds_halves_of_the_day_and_marks(app: App, tm
     await imported(app, file)
     rows = await app.memory.database.rows("SELECT speaker, created_at FROM messages ORDER BY id")
     assert [tuple(row) for row in rows] == [("Ann", "2023-03-14T21:00:05.000Z"), ("Bob", "2023-03-15T00:01:00.000Z")]
+
+
+async def test_a_file_that_is_sent_is_offered_and_imported_with_one_tap(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    file = exports.chatgpt(tmp_path, 20)
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=document("export.zip", file.read_bytes(), "application/zip"))
+        await telegram.wait_for(lambda: "This is an export of ChatGPT: 2 conversations" in "".join(texts(telegram)))
+        assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
+        press(telegram, "Import")
+        await telegram.wait_for(lambda: "Imported from ChatGPT: 2 conversations (20 messages" in texts(telegram)[-1])
+        assert await app.memory.database.value("SELECT count(*) FROM imported") == 2
+        press(telegram, "Undo")
+        await telegram.wait_for(lambda: "Undone: Imported from ChatGPT" in texts(telegram)[-1])
+        assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
+
+
+async def test_a_document_that_is_no_export_is_read_as_ever(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, sends=document("note.md", b"# Boat\n\n- paint it\n", "text/markdown"))
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        assert "export" not in texts(telegram)[-1]
+
+
+async def test_a_pasted_list_is_offered_captured_by_nobody_and_confirmed_with_one_tap(app: App, person: Person) -> None:
+    answer = await person.says("Identity\n[2025-03-14] - I live in Lviv.\n[unknown] - I prefer tea.")
+    assert "This looks like a list of memories" in answer
+    assert await app.memory.entries.list(OWNER) == []
+    assert "2 memories" in await person.says("/import")
+    assert "2 memories are confirmed" in await person.says("/confirm imported")
+    assert await app.memory.entries.unconfirmed(OWNER) == []
+    entries = {entry.content: entry for entry in await app.memory.entries.list(OWNER, "fact")}
+    assert entries["I live in Lviv."].trusted
+    assert f"{entries['I live in Lviv.'].valid_from:%Y-%m-%d}" == "2025-03-14"
+    await person.says("/undo")
+    assert len(await app.memory.entries.unconfirmed(OWNER)) == 2
+
+
+async def test_nothing_is_imported_into_a_private_talk(person: Person) -> None:
+    await person.says("/private")
+    await person.says("[2025-03-14] - I live in Lviv.\n[unknown] - I prefer tea.")
+    assert "Nothing is kept of a private talk" in await person.says("/import")

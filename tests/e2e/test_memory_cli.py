@@ -16,6 +16,7 @@ from bot.cli.main import main
 from memory.access import AccessList
 from memory.store.database import Database
 from memory.store.entry import NewEntry
+from tests.support import exports
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
 
@@ -265,6 +266,26 @@ def test_a_start_without_a_token_says_so_before_anything_else(
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
 def test_each_command_explains_itself(shell: Shell, command: str) -> None:
     assert "Usage" in shell.done(command, "--help")
+
+
+def test_what_another_program_exported_is_looked_at_imported_and_undone(
+    shell: Shell, data: Path, tmp_path: Path
+) -> None:
+    file = str(exports.chatgpt(tmp_path, 20))
+    what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
+    assert shell.done("import", file, "--dry-run") == f"{what} Nothing was written.\n"
+    assert "number7" not in shell.run("recall", "number7")[1]
+    assert shell.done("import", file).startswith(f"{what}\n`mneme memory undo --owner console:local`, or /undo")
+    assert "number7" in shell.done("recall", "number7")
+    assert shell.done("import", file) == "Imported from ChatGPT: nothing new.\nAlready there: 2.\n"
+    shell.done("memory", "undo", "--owner", "console:local")
+    assert "number7" not in shell.run("recall", "number7")[1]
+    assert "leave out --dry-run" in shell.run("import", _own_export(shell), "--dry-run")[2]
+
+
+def _own_export(shell: Shell) -> str:
+    shell.done("export", "own")
+    return "own"
 
 
 def test_export_and_import(shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
