@@ -15,6 +15,7 @@ from memory.imports.items import ImportRefused
 from memory.imports.whatsapp import day_order
 from memory.log.sessions import Address
 from memory.messages import Provenance
+from memory.store import erasure
 from tests.support import exports
 from tests.support.servers.telegram_files import document
 from tests.support.serving import ANN, press, texts
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from memory.imports.importing import ImportDone
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.support.fakes import Person
     from tests.support.servers.telegram import BotApiServer
@@ -211,6 +213,29 @@ async def test_an_import_that_was_undone_while_it_ran_stops_and_leaves_nothing(a
         await importing.run(exports.chatgpt(tmp_path, 1_000), session)
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 0
+
+
+async def test_what_a_kill_leaves_of_an_undone_import_goes_at_the_next_start(
+    start: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    async def kill(_database: Database, _conversation: int) -> None:
+        raise Killed
+
+    counting = "SELECT count(*) FROM messages"
+    async with start() as app:
+        await imported(app, exports.chatgpt(tmp_path, 20))
+        with monkeypatch.context() as patched:
+            patched.setattr(erasure, "_shorten", kill)
+            with pytest.raises(Killed):
+                await app.memory.undo.undo(OWNER)
+        assert await app.memory.database.value(counting) == 20
+    async with start() as app:
+        await app.memory.traces.remove()
+        assert await app.memory.database.value(counting) == 0
+        assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
 @pytest.mark.parametrize(

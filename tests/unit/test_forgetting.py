@@ -179,11 +179,11 @@ async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_a
     class Killed(BaseException):
         pass
 
-    async def kill(database: Database, owner_id: int) -> bool:
+    async def kill(database: Database, conversation: int) -> None:
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(erasure, "_without_messages", kill)
+        patched.setattr(erasure, "_shorten", kill)
         with pytest.raises(Killed):
             await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert await holding(database, TEXT) > 0
