@@ -1,0 +1,122 @@
+"""How long imports take, what they need, and how long another chat waits meanwhile.
+
+    python -m benchmarks.import_scale [--large]
+
+Each format with 10 and 1,000 messages; with --large also ChatGPT with 100,000, a file that unpacks to 200 MB: minutes.
+Another chat ends a turn every 20 ms all the while; the longest of those writes is what it waits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import resource
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app import open_app
+from config.logs import configure_logging
+from config.settings import Settings
+from memory.log.sessions import Address
+from memory.log.turn_log import FinishedTurn, Outcome
+from memory.messages import Message, Role
+from tests.support import exports
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from bot.app import App
+
+MINE, OTHER = Address("console", "mine"), Address("console", "other")
+LARGE = 100_000
+CHARACTERS = 1_800
+"""Of a message of the large file, which makes it 200 MB."""
+EVERY = 0.02
+
+
+@contextlib.asynccontextmanager
+async def another_chat(app: App) -> AsyncIterator[list[float]]:
+    """A chat that goes on; the seconds that each of its writes takes."""
+    session = await app.sessions.get_or_create(OTHER)
+    took: list[float] = []
+
+    async def talk() -> None:
+        while True:
+            now = app.clock()
+            began = time.perf_counter()
+            messages = [Message(Role.USER, "Hello", now), Message(Role.ASSISTANT, "Hello!", now)]
+            await app.memory.turns.commit(FinishedTurn(session.id, Outcome.ANSWERED, messages, now))
+            took.append(time.perf_counter() - began)
+            await asyncio.sleep(EVERY)
+
+    task = asyncio.create_task(talk())
+    try:
+        yield took
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def measure(write: Callable[[Path, int], Path], count: int) -> str:
+    """Import a file, import it again, undo it, and import and forget it: a line of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = write(Path(folder), count)
+        settings = Settings.model_validate({"mneme_data_dir": Path(folder) / "data"})
+        async with open_app(settings) as app, another_chat(app) as took:
+            session = await app.sessions.get_or_create(MINE)
+
+            async def timed(work: Callable[[], object]) -> tuple[float, float]:
+                took.clear()
+                began = time.perf_counter()
+                await work()  # type: ignore[misc]  # each gives something else to wait for
+                return time.perf_counter() - began, max(took, default=0.0)
+
+            brings = await timed(lambda: app.memory.foreign_import.run(file, session))
+            again = await timed(lambda: app.memory.foreign_import.run(file, session))
+            undoes = await timed(lambda: app.memory.undo.undo(session.owner))
+            await app.memory.foreign_import.run(file, session)
+            exported = await timed(lambda: app.memory.portable.export(Path(folder) / "export", session.owner))
+            forgets = await timed(lambda: app.memory.forgetting.forget_all(session.owner))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    steps = (brings, again, undoes, exported, forgets)
+    cells = " ".join(f"{seconds:9.2f} s {waits * 1000:5.0f} ms" for seconds, waits in steps)
+    return f"{count:8,} {cells} {peak:7.0f} MB"
+
+
+def large_chatgpt(folder: Path, messages: int) -> Path:
+    """As `exports.chatgpt`, with messages as long as people and models write them, written piece by piece."""
+    file = folder / "chatgpt.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
+        for first in range(0, messages, exports.PER_CONVERSATION):
+            conversation = exports.chatgpt_conversation(first, exports.PER_CONVERSATION)
+            for number in range(first, first + exports.PER_CONVERSATION):
+                filler = " ".join(f"word{(number * 31 + i * 7) % 4999}" for i in range(CHARACTERS // 8))
+                conversation["mapping"][f"m{number}"]["message"]["content"]["parts"][0] += f" {filler}"
+            part.write((b"," if first else b"[") + json.dumps(conversation).encode())
+        part.write(b"]")
+    return file
+
+
+async def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--large", action="store_true", help="also ChatGPT with 100,000 messages")
+    is_large = parser.parse_args().large
+    steps = ("import", "again", "undo", "export", "forget all")
+    print(f"{'':18}{'count':>8} " + " ".join(f"{step:>11} {'waits':>8}" for step in steps) + f" {'peak':>7}")
+    for name, (_program, write) in {**exports.CONVERSATIONS, **exports.MEMORIES}.items():
+        for count in (10, 1_000):
+            print(f"{name:18}{await measure(write, count)}", flush=True)
+    if is_large:
+        print(f"{'chatgpt':18}{await measure(large_chatgpt, LARGE)}", flush=True)
+
+
+if __name__ == "__main__":
+    configure_logging("error", "console")
+    asyncio.run(main())
