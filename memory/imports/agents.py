@@ -94,8 +94,8 @@ class MarkdownReader:
     name = "Markdown"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there are notes; a single one is a document like any other."""
-        return source.is_folder and bool(source.ending(".md"))
+        """Whether it is a folder with notes; a file that is sent is a document like any other."""
+        return source.path.is_dir() and bool(source.ending(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
         """The items of their lists and their paragraphs."""

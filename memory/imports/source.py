@@ -52,11 +52,6 @@ class ImportSource:
         self._prefixes: dict[str, frozenset[str]] = {}
 
     @property
-    def is_folder(self) -> bool:
-        """Whether it has parts, and is not one plain file."""
-        return self.path.is_dir() or bool(self._archives)
-
-    @property
     def names(self) -> list[str]:
         """The names of all parts, in their order."""
         return sorted(self._parts)
