@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
+from memory.browsing import MemoryBrowser
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
 from memory.files.history import HistoryFiles
@@ -110,6 +111,8 @@ class MemoryServices:
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactStore(database, self.ledger, self.search)
+        self.browser = MemoryBrowser(database)
+        self.decay = decay
         self.stats = MemoryStats(database, counter)
 
         self.reminders = Reminders(database, clock, self.zone_of, self._introduces)

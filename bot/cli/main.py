@@ -15,6 +15,7 @@ from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
+from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
 from config.process import ask_for_handles
@@ -237,6 +238,7 @@ def pull(
 
 cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
+cli.command(rich_help_panel=MEMORY)(web)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(mcp_cli, name="mcp", rich_help_panel=PROGRAMS)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.page import appending, line_digest, replacing, said_by, without_line
-from memory.store.entry import Operation
+from memory.store.entry import Author, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memory.files.markdown import MarkdownFiles
     from memory.ledger.ledger import Ledger
-    from memory.store.entry import Author
 
 TRIES = 3
 """How often a change is made anew because a person was faster."""
@@ -50,6 +49,19 @@ class LongTermMemory:
     async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
         """Replace a part that stands there once; an empty replacement deletes it. Raises MemoryRefused."""
         await self._change(owner, author, replacing(part, replacement))
+
+    async def rewrite(self, owner: str, before: str, after: str) -> int | None:
+        """Have a person's new text in the place of the one that they saw; the number of the change.
+
+        Raises MemoryRefused where it says something else by now.
+        """
+
+        def edit(text: str) -> str:
+            if text.strip() != before.strip():
+                raise MemoryRefused(_("MEMORY.md was changed meanwhile: load it again, then make your change."))
+            return after
+
+        return await self._change(owner, Author.USER, edit)
 
     async def _change(self, owner: str, author: Author, edit: Callable[[str], str]) -> int | None:
         for _try in range(TRIES):

@@ -55,6 +55,11 @@ class Decay:
         days = max(0.0, (now - last_reinforced_at) / _DAY)
         return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
 
+    def fades_on(self, kind: str, count: int, last_reinforced_at: datetime) -> datetime:
+        """When a memory that is not reinforced any more no longer comes up by itself."""
+        half_lives = math.log2(self.weight(kind) * _bounded(count) / self.threshold)
+        return last_reinforced_at + timedelta(days=half_lives * self.half_life_days)
+
     def weight(self, kind: str) -> float:
         """What a kind counts by."""
         return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))

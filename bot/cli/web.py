@@ -1,0 +1,50 @@
+"""`mneme web`: the memory page in a browser on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+from typing import Annotated
+
+import typer
+
+from bot.cli.memory_cli import Owner, open_memory
+from config.errors import ConfigurationError
+
+PORT = 8766
+"""Beside WEB_PORT, where a running bot may serve."""
+
+
+def web(
+    owner: Owner = None,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="Where it listens, on this machine only.")] = PORT,
+) -> None:
+    """See and mend what is remembered in a browser: prints a link that works once, and serves until Ctrl-C."""
+    if importlib.util.find_spec("starlette") is None:
+        raise ConfigurationError("The memory page needs starlette and uvicorn: see docs/page.md.")
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(owner, port))
+
+
+async def _serve(owner: str | None, port: int) -> None:
+    # late: other commands must not wait for a web server
+    from bot.console.console import console_address
+    from bot.web.asgi import HOST, web_served
+    from bot.web.page.access import OneTimeLink
+    from bot.web.page.data import PageData
+    from bot.web.page.server import page_app
+    from memory.clock import system_clock
+    from memory.log.sessions import SHARED_OWNER, Address
+
+    async with open_memory(by_meaning=True) as shelf:
+        whose = shelf.writer(owner)
+        address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
+        session = await shelf.memory.sessions.get_or_create(address)
+        link, host = OneTimeLink(), f"{HOST}:{port}"
+        language = await shelf.memory.preferences.language(address.owner)
+        app = page_app(PageData(shelf.memory, session, system_clock), link, host, language)
+        async with web_served(app, port):
+            typer.echo(f"The memory of {whose}, for one browser: http://{host}/enter/{link.token}")
+            typer.echo("Ctrl-C ends it.")
+            await asyncio.Event().wait()

@@ -1,0 +1,1 @@
+"""The memory page: what is remembered, seen and mended in a browser. Needs starlette, and is imported late."""

@@ -1,0 +1,216 @@
+"""What the page asks for and what it changes, as JSON. Each function is of the one owner whose page it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bot.commands.memory_browser import format_source
+from bot.commands.memory_changes import format_undo
+from config.texts import _
+from memory.errors import MemoryRefused
+from memory.imports.importing import brief, describe, format_left_out
+from memory.imports.source import on_disk
+from memory.search.search import Filter
+
+if TYPE_CHECKING:
+    from bot.services import MemoryServices
+    from memory.browsing import Listed
+    from memory.clock import Clock
+    from memory.log.sessions import Session
+
+FOUND = 20
+AROUND_TOKENS = 600
+"""How much of the conversation around a hit is shown."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """Reads and changes one owner's memory, through what the commands go through."""
+
+    memory: MemoryServices
+    session: Session
+    clock: Clock
+
+    @property
+    def owner(self) -> str:
+        """Whose page it is."""
+        return self.session.owner
+
+    async def overview(self) -> Json:
+        """What the page begins with."""
+        unsure = await self.memory.entries.unconfirmed(self.owner)
+        growth = await self.memory.browser.growth(self.owner)
+        return {
+            "owner": self.owner,
+            "unsure": len(unsure),
+            "imported": any(entry.author == "import" for entry in unsure),
+            "growth": [{"month": month, "learned": learned, "holding": holding} for month, learned, holding in growth],
+        }
+
+    async def timeline(self, state: str, before: int | None) -> Json:
+        """A page of what was learned."""
+        listed = await self.memory.browser.timeline(self.owner, state, before)
+        return {"entries": [self._entry(item) for item in listed]}
+
+    async def entry(self, entry_id: int) -> Json:
+        """One entry. Raises MemoryRefused."""
+        listed = await self.memory.browser.entry(self.owner, entry_id)
+        if listed is None or listed.entry.name is None:
+            raise MemoryRefused(_("This memory is gone."))
+        return self._entry(listed)
+
+    async def edit(self, entry_id: int, content: str) -> Json:
+        """Have an entry say something else."""
+        await self.entry(entry_id)
+        await self.memory.entries.edit(self.owner, f"#{entry_id}", content)
+        return await self.entry(entry_id)
+
+    async def confirm(self, entry_id: int) -> Json:
+        """Have a memory hold that was not confirmed."""
+        await self.entry(entry_id)
+        await self.memory.entries.confirm(self.owner, f"#{entry_id}")
+        return await self.entry(entry_id)
+
+    async def confirm_imported(self) -> Json:
+        """Have all hold that was imported."""
+        count, _change = await self.memory.entries.confirm_imported(self.owner)
+        return {"confirmed": count}
+
+    async def forget(self, entry_id: int) -> Json:
+        """Forget an entry; `undo` brings it back."""
+        await self.entry(entry_id)
+        await self.memory.entries.remove(self.owner, f"#{entry_id}")
+        return {}
+
+    async def search(self, words: str) -> Json:
+        """What fits words: memories, and exchanges with what was said around them."""
+        if not words.strip():
+            return {"found": []}
+        found = []
+        for result in await self.memory.recall.recall(words, self.owner, Filter(), FOUND):
+            hit = result.hit
+            place = {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
+            found.append({"text": result.text, **place})
+        return {"found": found}
+
+    async def conversations(self, before: int | None) -> Json:
+        """A page of conversations."""
+        listed = await self.memory.browser.conversations(self.owner, before)
+        return {
+            "conversations": [
+                {
+                    "id": item.id,
+                    "at": item.started_at.isoformat(),
+                    "title": item.title,
+                    "messages": item.messages,
+                    "program": item.program,
+                }
+                for item in listed
+            ]
+        }
+
+    async def conversation(self, conversation: int, from_message: int) -> Json:
+        """What was said in one."""
+        said = await self.memory.browser.conversation(self.owner, conversation, from_message)
+        if not said:
+            raise MemoryRefused(_("This conversation is gone."))
+        return {
+            "messages": [
+                {
+                    "id": message.id,
+                    "role": message.role,
+                    "speaker": message.speaker,
+                    "provenance": message.provenance,
+                    "text": message.text,
+                    "at": message.at.isoformat(),
+                }
+                for message in said
+            ]
+        }
+
+    async def changes(self) -> Json:
+        """The last changes that can be undone."""
+        return {
+            "changes": [
+                {
+                    "number": change.number,
+                    "operation": change.operation,
+                    "author": change.author,
+                    "at": change.at.isoformat(),
+                    "texts": change.texts[:5],
+                    "more": max(0, len(change.texts) - 5),
+                    "in_file": change.in_file,
+                }
+                for change in await self.memory.browser.changes(self.owner)
+            ]
+        }
+
+    async def undo(self, number: int) -> Json:
+        """Take a change back. Raises MemoryRefused where it can't be."""
+        undone = await self.memory.undo.undo(self.owner, number)
+        return {"text": _("That was undone already.") if undone is None else format_undo(undone)}
+
+    async def file(self) -> Json:
+        """MEMORY.md as it stands."""
+        return {"text": await self.memory.long_term.read(self.owner)}
+
+    async def write_file(self, before: str, after: str) -> Json:
+        """Save it. Raises MemoryRefused where it has changed meanwhile."""
+        await self.memory.long_term.rewrite(self.owner, before, after)
+        return await self.file()
+
+    async def last_request(self) -> Json:
+        """The memories that stood in the last request, each with why and its tokens."""
+        reasons = await self.memory.activation_log.last(self.session.id)
+        return {
+            "memories": [
+                {
+                    "entry": None if reason.entry is None else reason.entry.id,
+                    "content": None if reason.entry is None else reason.entry.content,
+                    "layer": reason.layer,
+                    "score": round(reason.score, 2),
+                    "tokens": reason.tokens,
+                }
+                for reason in reasons
+            ],
+            "tokens": sum(reason.tokens for reason in reasons),
+            "file": await self.memory.long_term.lines(self.owner),
+        }
+
+    async def bring_in(self, name: str, content: bytes, *, look: bool) -> Json:
+        """Import what another program exported, or only say what would come. Raises ImportRefused."""
+        async with on_disk(name, content) as path:
+            if look:
+                report = await self.memory.foreign_import.look(path, self.session)
+                return {"program": report.program, "text": brief(report), "lines": format_left_out(report)}
+            done = await self.memory.foreign_import.run(path, self.session)
+            return {"text": describe(done.report), "lines": format_left_out(done.report), "change": done.change}
+
+    def _entry(self, listed: Listed) -> Json:
+        entry, decay = listed.entry, self.memory.decay
+        reinforced = entry.reinforcement_count, entry.last_reinforced_at
+        return {
+            "id": entry.id,
+            "name": entry.name,
+            "kind": str(entry.kind),
+            "content": entry.content,
+            "steps": entry.steps,
+            "outcome": entry.outcome,
+            "tags": entry.tags,
+            "priority": entry.priority,
+            "quote": entry.quote,
+            "where": format_source(entry),
+            "at": entry.created_at.isoformat(),
+            "valid_from": entry.valid_from.isoformat(),
+            "valid_until": None if entry.valid_until is None else entry.valid_until.isoformat(),
+            "unconfirmed": None if entry.unconfirmed is None else _(entry.unconfirmed),
+            "superseded": entry.superseded_by is not None,
+            "successor": listed.successor,
+            "archived": entry.archived_at is not None,
+            "strength": round(decay.score(entry.kind, *reinforced, self.clock()), 2),
+            "fades": decay.fades_on(entry.kind, *reinforced).date().isoformat(),
+            "source": listed.source,
+        }

@@ -1,0 +1,179 @@
+"""What a page shows of an owner's memory: what was learned when, from which conversations, and what changed it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from config.texts import in_line
+from memory.clock import from_text
+from memory.store.entry import Kind
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memory.store.database import Database, Row
+    from memory.store.entry import Entry
+
+PAGE = 30
+"""Of a page."""
+MESSAGES = 200
+"""Of a page of a conversation."""
+_OWNED = "e.owner_id = (SELECT id FROM owners WHERE name = ?)"
+_STATES = {
+    "all": "1",
+    "live": LIVE,
+    "unsure": "e.unconfirmed IS NOT NULL",
+    "past": f"e.unconfirmed IS NULL AND NOT ({LIVE})",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An entry of the timeline. successor: the text of what took its place. source: where the words stand that it
+    comes from, a conversation and a message.
+    """
+
+    entry: Entry
+    successor: str | None
+    source: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedConversation:
+    """A conversation: its first words, how many messages it has, and the program that it was imported from."""
+
+    id: int
+    started_at: datetime
+    title: str
+    messages: int
+    program: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidMessage:
+    """A message as it stands in a conversation."""
+
+    id: int
+    role: str
+    speaker: str | None
+    provenance: str | None
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListedChange:
+    """One change that /undo takes back: its number, what was done, by whom, and the texts that it is about."""
+
+    number: int
+    operation: str
+    author: str
+    at: datetime
+    texts: tuple[str, ...]
+    in_file: bool
+
+
+class MemoryBrowser:
+    """Reads what a person looks at. Each function is of one owner, and finds nothing of another's."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def timeline(self, owner: str, state: str = "all", before: int | None = None) -> list[Listed]:
+        """A page of what was learned, newest first. state: all, live, unsure or past. before: the last one shown."""
+        rows = await self._database.rows(
+            f"{_listed()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
+            " AND (? IS NULL OR e.id < ?) ORDER BY e.id DESC LIMIT ?",
+            (owner, Kind.ARCHIVE, before, before, PAGE),
+        )
+        return [_listed_of(row) for row in rows]
+
+    async def entry(self, owner: str, entry_id: int) -> Listed | None:
+        """One entry, whatever became of it."""
+        row = await self._database.row(f"{_listed()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
+        return None if row is None else _listed_of(row)
+
+    async def conversations(self, owner: str, before: int | None = None) -> list[ListedConversation]:
+        """A page of the conversations in which something was said, by when they began, newest first."""
+        began = "(SELECT started_at FROM conversations WHERE id = :before)"
+        rows = await self._database.rows(
+            "SELECT c.id, c.started_at, i.program, count(*) AS messages,"
+            " (SELECT content FROM spoken f WHERE f.conversation_id = c.id AND f.role = 'user' ORDER BY f.id LIMIT 1)"
+            " AS title FROM conversations c JOIN spoken m ON m.conversation_id = c.id"
+            " LEFT JOIN imported i ON i.conversation_id = c.id"
+            " WHERE c.owner_id = (SELECT id FROM owners WHERE name = :owner)"
+            f" AND (:before IS NULL OR (c.started_at, c.id) < ({began}, :before))"
+            " GROUP BY c.id ORDER BY c.started_at DESC, c.id DESC LIMIT :most",
+            {"owner": owner, "before": before, "most": PAGE},
+        )
+        return [
+            ListedConversation(
+                row["id"], from_text(row["started_at"]), in_line(row["title"] or ""), row["messages"], row["program"]
+            )
+            for row in rows
+        ]
+
+    async def conversation(self, owner: str, conversation: int, from_message: int = 0) -> list[SaidMessage]:
+        """What was said in a conversation, from a message on."""
+        rows = await self._database.rows(
+            "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
+            " WHERE c.id = ? AND c.owner_id = (SELECT id FROM owners WHERE name = ?) AND m.id >= ?"
+            " ORDER BY m.id LIMIT ?",
+            (conversation, owner, from_message, MESSAGES),
+        )
+        return [
+            SaidMessage(
+                row["id"], row["role"], row["speaker"], row["provenance"], row["content"], from_text(row["created_at"])
+            )
+            for row in rows
+        ]
+
+    async def changes(self, owner: str) -> list[ListedChange]:
+        """The last changes that stand, newest first."""
+        rows = await self._database.rows(
+            "SELECT c.batch, min(c.operation) AS operation, min(c.author) AS author, max(c.at) AS at,"
+            " max(c.entry_id = 0) AS in_file, json_group_array(coalesce(e.content, json_extract(c.before,"
+            " '$.row.content'), '')) AS texts FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
+            " WHERE c.owner_id = (SELECT id FROM owners WHERE name = ?) AND c.undone_at IS NULL"
+            " GROUP BY c.batch ORDER BY c.batch DESC LIMIT ?",
+            (owner, PAGE),
+        )
+        return [
+            ListedChange(
+                row["batch"],
+                row["operation"],
+                row["author"],
+                from_text(row["at"]),
+                tuple(dict.fromkeys(text for text in json.loads(row["texts"]) if text)),
+                bool(row["in_file"]),
+            )
+            for row in rows
+        ]
+
+    async def growth(self, owner: str) -> list[tuple[str, int, int]]:
+        """Of each month how many memories were learned in it, and how many of these still hold."""
+        rows = await self._database.rows(
+            f"SELECT substr(e.created_at, 1, 7) AS month, count(*) AS learned, sum({LIVE}) AS holding FROM entries e"
+            f" WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? GROUP BY month ORDER BY month",
+            (owner, Kind.ARCHIVE),
+        )
+        return [(row["month"], row["learned"], row["holding"]) for row in rows]
+
+
+def _listed() -> str:
+    """Selects what `_listed_of` reads."""
+    return ENTRY_ROWS.replace(
+        " FROM entries e JOIN owners o ON o.id = e.owner_id",
+        ", s.content AS successor, m.conversation_id AS said_in FROM entries e JOIN owners o ON o.id = e.owner_id"
+        " LEFT JOIN entries s ON s.id = e.superseded_by AND s.id <> e.id"
+        " LEFT JOIN messages m ON m.id = e.source_message_id",
+    )
+
+
+def _listed_of(row: Row) -> Listed:
+    said_in = row["said_in"]
+    source = None if said_in is None else (int(said_in), int(row["source_message_id"]))
+    return Listed(entry_of(row), row["successor"], source)

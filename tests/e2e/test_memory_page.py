@@ -1,0 +1,222 @@
+"""The memory page, in a browser where Chromium is installed, and by its requests everywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from bot.web.asgi import HOST, web_served
+from bot.web.page.access import COOKIE, OneTimeLink
+from bot.web.page.data import PageData
+from bot.web.page.server import page_app
+from memory.store.entry import Author, Kind, NewEntry
+from tests.support import exports
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from playwright.async_api import Page
+
+    from bot.app import App
+    from tests.support.fakes import Person
+
+CHROMIUM = shutil.which("chromium")
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+
+
+@contextlib.asynccontextmanager
+async def served(app: App, person: Person, language: str = "en") -> AsyncIterator[tuple[str, OneTimeLink]]:
+    """The person's page: its address and the link into it."""
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port = int(free.getsockname()[1])
+    session = await app.sessions.get_or_create(person.address)
+    link = OneTimeLink()
+    host = f"{HOST}:{port}"
+    async with web_served(page_app(PageData(app.memory, session, app.clock), link, host, language), port):
+        yield f"http://{host}", link
+
+
+@contextlib.asynccontextmanager
+async def let_in(app: App, person: Person) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser's requests, once it has opened the link."""
+    async with (
+        served(app, person) as (url, link),
+        httpx.AsyncClient(base_url=url, headers={"x-mneme": "1"}, follow_redirects=True) as client,
+    ):
+        assert (await client.get(f"/enter/{link.token}")).status_code == 200
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def browsing(url: str, link: OneTimeLink, *, dark: bool = False, width: int = 400) -> AsyncIterator[Page]:
+    """The page in Chromium."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            page = await browser.new_page(
+                viewport={"width": width, "height": 860}, color_scheme="dark" if dark else "light"
+            )
+            failures: list[str] = []
+            page.on("pageerror", lambda error: failures.append(str(error)))
+            page.on("requestfailed", lambda request: failures.append(request.url))
+            page.on("console", lambda message: failures.append(message.text) if message.type == "error" else None)
+            await page.goto(f"{url}/enter/{link.token}")
+            await page.wait_for_selector("#tabs button[aria-current]")
+            yield page
+            assert failures == []
+        finally:
+            await browser.close()
+
+
+async def remembered(app: App, person: Person) -> None:
+    """Some memories: one with its words, one to be confirmed, one that was replaced, and a conversation."""
+    owner, entries = person.address.owner, app.memory.entries
+    await person.says("I moved to the boat house on the Dnipro.")
+    await entries.add(owner, NewEntry("The user keeps bees.", kind=Kind.FACT, quote="I keep bees, you know"))
+    doubt = NewEntry(
+        "The user plays chess.", kind=Kind.FACT, author=Author.IMPORT, unconfirmed="imported from another program"
+    )
+    await entries.add(owner, doubt)
+    await entries.add(owner, NewEntry("The spare key is at Ann's."))
+
+
+@in_browser
+async def test_it_is_searched_edited_confirmed_and_undone_in_a_browser(app: App, person: Person) -> None:
+    await remembered(app, person)
+    async with served(app, person) as (url, link), browsing(url, link) as page:
+        await page.get_by_text("The spare key is at Ann's.").wait_for()
+        await page.get_by_text("“I keep bees, you know”").wait_for()
+        # search as one types
+        await page.get_by_role("searchbox").fill("boat house")
+        await page.locator("article", has_text="Dnipro").first.wait_for()
+        await page.get_by_role("button", name="Show the conversation").first.click()
+        await page.locator(".said.meant", has_text="boat house").wait_for()
+        # edit in place
+        await page.get_by_role("button", name="Memories").click()
+        card = page.locator("article", has_text="spare key")
+        await card.get_by_role("button", name="Edit").click()
+        await page.get_by_role("textbox", name="Edit").fill("The spare key is at Bob's.")
+        await page.get_by_role("button", name="Save").click()
+        await page.get_by_text("The spare key is at Bob's.").wait_for()
+        assert {entry.content for entry in await app.memory.entries.list(person.address.owner, "note")} == {
+            "The spare key is at Bob's."
+        }
+        # confirm
+        await page.get_by_role("button", name="To confirm (1)").click()
+        await page.locator("article", has_text="chess").get_by_role("button", name="Right").click()
+        await page.locator(".flag").wait_for(state="detached")
+        assert await app.memory.entries.unconfirmed(person.address.owner) == []
+        # forget, and undo at once
+        await page.get_by_role("button", name="All", exact=True).click()
+        await page.locator("article", has_text="Bob's").get_by_role("button", name="Forget").click()
+        await page.locator("article", has_text="Bob's").get_by_role("button", name="Undo").click()
+        await page.locator("article", has_text="Bob's").get_by_role("button", name="Edit").wait_for()
+        # the last changes, each with its undo
+        await page.get_by_role("button", name="Changes").click()
+        await page.locator("article", has_text="chess").first.get_by_role("button", name="Undo").click()
+        await page.get_by_role("status").get_by_text("chess").wait_for()
+        assert len(await app.memory.entries.unconfirmed(person.address.owner)) == 1
+
+
+@in_browser
+async def test_the_notes_file_is_changed_after_a_look_at_the_difference(app: App, person: Person) -> None:
+    await person.says("Remember that the bins go out on Tuesday")
+    async with served(app, person) as (url, link), browsing(url, link) as page:
+        await page.get_by_role("button", name="Notes file").click()
+        field = page.get_by_role("textbox", name="MEMORY.md")
+        await field.fill((await field.input_value()).replace("Tuesday", "Monday"))
+        await page.get_by_role("button", name="Review changes").click()
+        await page.locator(".minus", has_text="Tuesday").wait_for()
+        await page.locator(".plus", has_text="Monday").wait_for()
+        await page.get_by_role("button", name="Save").click()
+        await page.get_by_role("button", name="Save").wait_for(state="detached")
+        assert "Monday" in await app.memory.long_term.read(person.address.owner)
+        await person.says("/undo")
+        assert "Tuesday" in await app.memory.long_term.read(person.address.owner)
+
+
+@in_browser
+async def test_a_file_is_imported_with_its_report_and_undone(app: App, person: Person, tmp_path: Path) -> None:
+    file = exports.chatgpt(tmp_path, 20)
+    async with served(app, person) as (url, link), browsing(url, link, width=1100) as page:
+        await page.get_by_role("button", name="Import").click()
+        await page.locator("input[type=file]").set_input_files(file)
+        await page.get_by_text("ChatGPT: 2 conversations (20 messages").wait_for()
+        await page.get_by_role("button", name="Import it").click()
+        await page.get_by_text("Imported from ChatGPT: 2 conversations").wait_for()
+        await page.get_by_role("button", name="Undo").click()
+        await page.get_by_text("Undone: Imported from ChatGPT").wait_for()
+        assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
+
+
+async def test_the_link_lets_one_browser_in_once(app: App, person: Person) -> None:
+    async with served(app, person) as (url, link), httpx.AsyncClient(base_url=url) as first:
+        assert (await first.get("/api/overview")).status_code == 403
+        assert (await first.get("/")).status_code == 403
+        assert (await first.get("/enter/wrong")).status_code == 403
+        entered = await first.get(f"/enter/{link.token}")
+        assert entered.status_code == 303
+        assert {"httponly", "samesite=strict"} <= set(entered.headers["set-cookie"].lower().split("; "))
+        assert (await first.get("/api/overview")).status_code == 200
+        async with httpx.AsyncClient(base_url=url, cookies={COOKIE: "guess"}) as second:
+            assert (await second.get(f"/enter/{link.token}")).status_code == 403
+            assert (await second.get("/api/overview")).status_code == 403
+
+
+async def test_another_page_reads_and_changes_nothing(app: App, person: Person) -> None:
+    await remembered(app, person)
+    async with let_in(app, person) as client:
+        entry = (await client.get("/api/entries")).json()["entries"][0]["id"]
+        without = await client.post(f"/api/entries/{entry}/forget", headers={"x-mneme": ""})
+        elsewhere = await client.get("/api/entries", headers={"host": "rebound.example"})
+        assert (without.status_code, elsewhere.status_code) == (403, 403)
+        page = await client.get("/")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert page.headers["cache-control"] == "no-store"
+
+
+async def test_what_is_another_s_is_not_there(app: App, person: Person) -> None:
+    other = await app.memory.entries.add("console:other", NewEntry("A secret of somebody else"))
+    await person.says("Hello")
+    async with let_in(app, person) as client:
+        for path in (f"entries/{other.id}", "conversations/999"):
+            assert (await client.get(f"/api/{path}")).status_code == 409
+        for path in ("edit", "confirm", "forget"):
+            answer = await client.post(f"/api/entries/{other.id}/{path}", json={"content": "mine"})
+            assert answer.status_code == 409
+        change = await app.memory.undo.newest_of(other)
+        assert (await client.post(f"/api/changes/{change}/undo")).json()["text"] == "That was undone already."
+        assert (await client.get("/api/search", params={"q": "secret"})).json() == {"found": []}
+    assert (await app.memory.entries.get("console:other", f"#{other.id}")).content == "A secret of somebody else"
+
+
+async def test_what_the_file_says_by_now_is_not_written_over(app: App, person: Person) -> None:
+    await person.says("Remember that the bins go out on Tuesday")
+    async with let_in(app, person) as client:
+        answer = await client.post("/api/file", json={"before": "- something else", "after": "- mine"})
+        assert answer.status_code == 409
+        assert "MEMORY.md was changed meanwhile" in answer.json()["error"]
+        wrong = await client.post("/api/file", json={"text": "x"})
+        assert wrong.status_code == 422
+
+
+async def test_the_last_answer_and_the_months_are_told(app: App, person: Person) -> None:
+    await remembered(app, person)
+    await person.says("Who keeps bees?")
+    async with let_in(app, person) as client:
+        last = (await client.get("/api/last")).json()
+        assert any("bees" in (memory["content"] or "") for memory in last["memories"])
+        assert last["tokens"] > 0
+        overview = (await client.get("/api/overview")).json()
+        assert overview["growth"] == [{"month": "2026-02", "learned": 4, "holding": 3}]
+        assert overview["unsure"] == 1
