@@ -63,7 +63,7 @@ class McpMemoryReader:
 class PastedListReader:
     """Reads a list of `[YYYY-MM-DD] - entry`, as assistants write it when asked for all that they remember."""
 
-    name = "list"
+    name = "a list"
 
     def detects(self, source: ImportSource) -> bool:
         """Whether a text is such a list."""

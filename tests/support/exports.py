@@ -299,7 +299,7 @@ CONVERSATIONS: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
 MEMORIES: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
     "mem0": ("mem0", mem0),
     "mcp-memory": ("MCP memory", mcp_memory),
-    "list": ("list", pasted),
+    "list": ("a list", pasted),
     "openclaw": ("OpenClaw", openclaw),
     "nanobot": ("nanobot", nanobot),
     "hermes": ("Hermes", hermes),
