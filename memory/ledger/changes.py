@@ -12,7 +12,6 @@ from memory.messages import storable
 from memory.store.effects import keep_causes
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import bind_name
-from memory.store.pending_erasures import record_erasure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -277,9 +276,7 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
         # an archive goes with its marker: the conversation is again what it was before the compaction
         await connection.execute("DELETE FROM markers WHERE archive_id = ?", (entry_id,))
         # and what an import brought goes with the entry that tells of it
-        cursor = await connection.execute("UPDATE imported SET undone = 1 WHERE entry_id = ?", (entry_id,))
-        if cursor.rowcount:
-            await record_erasure(connection)
+        await connection.execute("UPDATE imported SET undone = 1 WHERE entry_id = ?", (entry_id,))
         await connection.execute("DELETE FROM entries WHERE id = ?", (entry_id,))
         return
     columns = [column for column in row if column != "id"]

@@ -42,9 +42,9 @@ class PendingErasures:
         """Remove them, where there are any. Raises StoreError, after all else was done, for what stays; it is due."""
         async with self._queue:
             newest = await self._database.value("SELECT max(id) FROM traces")
+            await erase(self._database)  # also what came with an import that was undone, which leaves no trace to scrub
             if newest is None:
                 return
-            await erase(self._database)
             remaining: list[str] = []
             for forget in (self._database.scrub, *self._elsewhere):
                 try:

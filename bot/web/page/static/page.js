@@ -51,8 +51,16 @@ const trying = (work) => async (event) => {
   }
 };
 
-function show(...children) {
-  main.replaceChildren(...children);
+// Shows what `view` gives, unless something else was asked for meanwhile. Until then nothing old can be pressed.
+async function show(view) {
+  const mine = ++wanted;
+  main.inert = true;
+  try {
+    const children = await view();
+    if (mine === wanted) main.replaceChildren(...children);
+  } finally {
+    if (mine === wanted) main.inert = false;
+  }
 }
 
 // Memories
@@ -143,20 +151,20 @@ async function memories() {
   const chips = element("div", { className: "chips", role: "group" });
   for (const name of ["all", "live", "unsure", "past"]) {
     const label = name === "unsure" && overview.unsure ? `${texts[name]} (${overview.unsure})` : texts[name];
-    const chip = button(label, trying(async () => { state = name; await memories(); }));
+    const chip = button(label, trying(async () => { state = name; await show(memories); }));
     chip.setAttribute("aria-pressed", String(name === state));
     chips.append(chip);
   }
   const list = element("div");
   const all = overview.imported && state === "unsure"
-    ? button(texts.confirm_all, trying(async () => { await ask("confirm-imported", ""); await memories(); }), "main") : "";
-  show(chart(overview.growth), chips, all, list);
+    ? button(texts.confirm_all, trying(async () => { await ask("confirm-imported", ""); await show(memories); }), "main") : "";
   await paged(list, (last) => `entries?state=${state}${last ? `&before=${last}` : ""}`, "entries", (entry, before) => {
     const month = new Date(entry.at).toLocaleDateString(language, { month: "long", year: "numeric" });
     const heading = before && new Date(before.at).toLocaleDateString(language, { month: "long", year: "numeric" }) === month
       ? [] : [element("h2", {}, month)];
     return [...heading, memory(entry)];
   });
+  return [chart(overview.growth), chips, all, list];
 }
 
 async function paged(list, path, key, draw) {
@@ -178,28 +186,25 @@ async function paged(list, path, key, draw) {
 // Search, conversations
 
 async function search(words) {
-  const mine = ++wanted;
   const { found } = await ask(`search?q=${encodeURIComponent(words)}`);
-  if (mine !== wanted) return;
-  show(...(found.length ? found : [null]).map((hit) => hit === null
+  return (found.length ? found : [null]).map((hit) => hit === null
     ? element("p", { className: "about" }, texts.not_found)
     : element("article", {}, element("p", {}, hit.text), element("div", { className: "acts" }, hit.entry
-      ? button(texts.edit, trying(async () => show(memory(await ask(`entries/${hit.entry}`)))))
-      : button(texts.open_conversation, () => go(`talk/${hit.conversation}/${hit.message}`))))));
+      ? button(texts.edit, trying(() => show(async () => [memory(await ask(`entries/${hit.entry}`))])))
+      : button(texts.open_conversation, () => go(`talk/${hit.conversation}/${hit.message}`)))));
 }
 
 async function conversations() {
   const list = element("div");
-  show(list);
   await paged(list, (last) => `conversations${last ? `?before=${last}` : ""}`, "conversations", (talk) => [
     element("a", { className: "row", href: `#talk/${talk.id}` }, element("article", {},
       element("p", {}, talk.title || "…"),
       element("p", { className: "about" }, `${day(talk.at)} · ${talk.messages} ${texts.messages}${talk.program ? ` · ${talk.program}` : ""}`)))]);
+  return [list];
 }
 
 async function conversation(id, meant) {
   const list = element("div");
-  show(button(texts.back, () => history.back()), element("h2"), list);
   let from = meant ? Math.max(0, meant - 20) : 0;
   const more = button(texts.more, trying(load));
   async function load() {
@@ -214,14 +219,14 @@ async function conversation(id, meant) {
     if (messages.length >= 200) list.append(more);
   }
   await load();
-  if (meant) byId(`message-${meant}`)?.scrollIntoView({ block: "center" });
+  return [button(texts.back, () => history.back()), element("h2"), list];
 }
 
 // Changes, the notes file, the last request, import
 
 async function changes() {
   const { changes: listed } = await ask("changes");
-  show(...(listed.length ? listed : [null]).map((change) => change === null
+  return (listed.length ? listed : [null]).map((change) => change === null
     ? element("p", { className: "about" }, texts.no_changes)
     : element("article", {},
       ...change.texts.map((text) => element("p", {}, text)),
@@ -230,8 +235,8 @@ async function changes() {
       element("p", { className: "about" }, moment(change.at)),
       element("div", { className: "acts" }, button(texts.undo, trying(async () => {
         tell((await ask(`changes/${change.number}/undo`, "")).text);
-        await changes();
-      }))))));
+        await show(changes);
+      })))));
 }
 
 function difference(before, after) {
@@ -257,7 +262,7 @@ async function file() {
   const save = trying(async () => {
     await ask("file", JSON.stringify({ before: text, after: field.value }));
     tell(texts.save);
-    await file();
+    await show(file);
   });
   const look = () => {
     const lines = difference(text, field.value);
@@ -268,18 +273,18 @@ async function file() {
     if (lines.length) review.append(element("div", { className: "acts" }, button(texts.save, save, "main")));
     review.querySelector("button")?.focus();
   };
-  show(element("h2", {}, "MEMORY.md"), field, element("div", { className: "acts" }, button(texts.review, look)), element("h2"), review);
+  return [element("h2", {}, "MEMORY.md"), field, element("div", { className: "acts" }, button(texts.review, look)), element("h2"), review];
 }
 
 async function last() {
   const { memories: used, tokens, file: lines } = await ask("last");
-  show(
+  return [
     used.length ? element("h2", {}, `${tokens} ${texts.tokens}`) : element("p", { className: "about" }, texts.last_none),
     ...used.map((item) => element("article", {}, element("p", {}, item.content ?? "…"),
       element("p", { className: "about" }, `${item.layer} · ${item.tokens} ${texts.tokens}`))),
     lines.length ? element("h2", {}, texts.in_file) : "",
     ...lines.map((line) => element("article", {}, element("p", {}, line))),
-  );
+  ];
 }
 
 async function bringIn() {
@@ -315,7 +320,7 @@ async function bringIn() {
       drop.classList.toggle("over", name === "dragover");
       if (name === "drop") take(event.dataTransfer.files[0]);
     });
-  show(drop, result);
+  return [drop, result];
 }
 
 // Where one is
@@ -327,14 +332,13 @@ const go = (place) => { location.hash = place; };
 const draw = trying(async () => {
   const [place, id, message] = location.hash.slice(1).split("/");
   const tab = place === "talk" ? "conversations" : place in TABS ? place : "timeline";
-  wanted++;
   for (const one of byId("tabs").children) {
     if (one.dataset.tab === tab) one.setAttribute("aria-current", "page");
     else one.removeAttribute("aria-current");
   }
-  if (place === "talk") await conversation(Number(id), message ? Number(message) : null);
-  else await TABS[tab]();
+  await show(place === "talk" ? () => conversation(Number(id), message ? Number(message) : null) : TABS[tab]);
   main.focus({ preventScroll: true });
+  if (message) byId(`message-${message}`)?.scrollIntoView({ block: "center" });
 });
 
 async function begin() {
@@ -353,7 +357,7 @@ async function begin() {
   byId("words").addEventListener("input", (event) => {
     clearTimeout(pause);
     const words = event.target.value;
-    pause = setTimeout(words.trim() ? trying(() => search(words)) : draw, 200);
+    pause = setTimeout(words.trim() ? trying(() => show(() => search(words))) : draw, 200);
   });
   byId("search").addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", draw);
