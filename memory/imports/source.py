@@ -17,10 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import ijson
-
 from config.texts import _
 from memory.imports.items import ImportRefused
+from memory.imports.json_stream import events, items
 from memory.transfer.archive import stays_inside
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ HEAD_EVENTS = 20_000
 """How much of a part is looked at to tell what it is: characters of a text, events of a JSON document."""
 BROKEN = (
     *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError),
-    *(ijson.JSONError, ValueError, KeyError, TypeError),
+    *(ValueError, KeyError, TypeError),
 )
 """What reading a damaged, encrypted or foreign file raises: the archive, and what a reader meets in its place."""
 
@@ -97,7 +96,7 @@ class ImportSource:
             found: set[str] = set()
             with contextlib.suppress(*BROKEN), self.open(name) as file:
                 # keys that follow a list of many, such as contacts, come late
-                found.update(prefix for prefix, _event, _value in islice(ijson.parse(file), HEAD_EVENTS))
+                found.update(prefix for prefix, _event, _value in islice(events(file), HEAD_EVENTS))
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
 
@@ -108,7 +107,7 @@ class ImportSource:
     def items(self, name: str, prefix: str) -> Iterator[Any]:
         """The values at a path of a JSON document, one after another. Raises ValueError where it is damaged."""
         with self.open(name) as file:
-            yield from ijson.items(file, prefix, use_float=True)
+            yield from items(file, prefix)
 
 
 @contextlib.contextmanager

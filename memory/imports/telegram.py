@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import ijson
-from ijson.common import ObjectBuilder
-
 from config.texts import N_
 from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut
+from memory.imports.json_stream import events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,10 +49,12 @@ def _paths(source: ImportSource, name: str) -> list[tuple[str, str]]:
 
 def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> Iterator[Item]:
     """Ids and messages come one after the other, in the order of the file: a chat's own stand before its messages."""
+    from ijson.common import ObjectBuilder  # late, as in json_stream.py
+
     chat, number, part = "", 0, []
     builder: ObjectBuilder | None = None
     with source.open(name) as file:
-        for path, event, value in ijson.parse(file, use_float=True):
+        for path, event, value in events(file):
             if builder is not None:
                 builder.event(event, value)
                 if path == message_path and event == "end_map":
