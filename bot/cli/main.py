@@ -162,12 +162,12 @@ def _observed(app: App) -> AbstractAsyncContextManager[None]:
 
 
 def _memory_served(app: App) -> AbstractAsyncContextManager[None]:
-    if app.settings.mcp_token is None:
+    if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
     check_packages()
-    from bot.mcp_server.http import mcp_served
+    from bot.web.serving import memory_served
 
-    return mcp_served(app, app.settings.mcp_token.get_secret_value())
+    return memory_served(app)
 
 
 async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:

@@ -31,7 +31,7 @@ async def _serve(owner: str | None, port: int) -> None:
     # late: other commands must not wait for a web server
     from bot.console.console import console_address
     from bot.web.asgi import HOST, web_served
-    from bot.web.page.access import OneTimeLink
+    from bot.web.page.access import OneTimeLink, Visitor
     from bot.web.page.data import PageData
     from bot.web.page.server import page_app
     from memory.clock import system_clock
@@ -41,10 +41,9 @@ async def _serve(owner: str | None, port: int) -> None:
         whose = shelf.writer(owner)
         address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
         session = await shelf.memory.sessions.get_or_create(address)
-        link, host = OneTimeLink(), f"{HOST}:{port}"
         language = await shelf.memory.preferences.language(address.owner)
-        app = page_app(PageData(shelf.memory, session, system_clock), link, host, language)
-        async with web_served(app, port):
-            typer.echo(f"The memory of {whose}, for one browser: http://{host}/enter/{link.token}")
+        link = OneTimeLink(Visitor(PageData(shelf.memory, session, system_clock), language), f"{HOST}:{port}")
+        async with web_served(page_app(link), port):
+            typer.echo(f"The memory of {whose}, for one browser: {link.url}")
             typer.echo("Ctrl-C ends it.")
             await asyncio.Event().wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,14 @@ from starlette.routing import Route
 from bot.mcp_server.owner import served_owner
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
-from bot.web.asgi import HOST, web_served
+from bot.web.asgi import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Sequence
 
     from mcp.server.lowlevel.server import Server
     from pydantic import HttpUrl
+    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bot.app import App
@@ -52,8 +52,8 @@ class BearerToken:
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
 
-def mcp_app(server: Server[Any], token: str, url: HttpUrl | None) -> Starlette:
-    """What is served. url: the address outside, where a web server in front passes it on.
+def mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequence[BaseRoute] = ()) -> Starlette:
+    """What is served, `others` beside it. url: the address outside, where a web server in front passes it on.
 
     Each request stands for itself, in the protocol of 2026-07-28 and those before, so nothing is held between them.
     """
@@ -66,20 +66,18 @@ def mcp_app(server: Server[Any], token: str, url: HttpUrl | None) -> Starlette:
     )
     # nothing is sent that was not asked for: who would listen (GET), or end a session (DELETE), is told 405
     guarded = BearerToken(manager.handle_request, token)
-    return Starlette(routes=[Route(PATH, guarded, methods=["POST"])], lifespan=lambda _: manager.run())
+    return Starlette(routes=[Route(PATH, guarded, methods=["POST"]), *others], lifespan=lambda _: manager.run())
 
 
-@contextlib.asynccontextmanager
-async def mcp_served(app: App, token: str) -> AsyncIterator[None]:
-    """Serve the App's memory for as long as the context is open. Raises ConfigurationError for a port that is taken."""
+def mcp_of(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
+    """The App's memory for programs, and `others` beside it."""
     settings = app.settings
 
     async def owner_of() -> str:
         return await served_owner(settings, app.memory)
 
     server = memory_server(MemoryTools(app.memory, app.checker), owner_of)
-    async with web_served(mcp_app(server, token, settings.web_url), settings.web_port):
-        yield
+    return mcp_app(server, token, settings.web_url, others)
 
 
 def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:

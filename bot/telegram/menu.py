@@ -10,6 +10,9 @@ from telegram import (
     BotCommandScopeAllChatAdministrators,
     BotCommandScopeAllGroupChats,
     BotCommandScopeAllPrivateChats,
+    MenuButtonDefault,
+    MenuButtonWebApp,
+    WebAppInfo,
 )
 from telegram.error import TelegramError
 
@@ -35,6 +38,7 @@ DESCRIPTION = N_(
 """What an empty chat with the bot shows."""
 SHORT_DESCRIPTION = N_("A private assistant that remembers, and whose memory you can see and correct.")
 """What the bot's profile shows."""
+PAGE_LABEL = N_("Memory")
 LONGEST_COMMAND = 256
 """Characters of a command's description that Telegram takes."""
 
@@ -42,8 +46,9 @@ LONGEST_COMMAND = 256
 class Menu:
     """Tells Telegram what to show, where it was not told that before: some dozen calls once, and two at a start."""
 
-    def __init__(self, bot: Bot, published: MenuCache, commands: Iterable[Command]) -> None:
+    def __init__(self, bot: Bot, published: MenuCache, commands: Iterable[Command], page: str | None) -> None:
         self._bot = bot
+        self._page = page
         self._published = published
         # what comes with a number is under the message that it is about, and who may come in is asked by buttons
         self._commands = [command for command in commands if command.listed and command.access is not Access.OWNER]
@@ -56,10 +61,22 @@ class Menu:
                     await self._publish_commands(scope, commands, language)
             description = (await self._bot.get_my_description()).description
             await self._publish_about("description", DESCRIPTION, description, self._bot.set_my_description)
+            await self._publish_page()
             short = (await self._bot.get_my_short_description()).short_description
             await self._publish_about("short", SHORT_DESCRIPTION, short, self._bot.set_my_short_description)
         except (TelegramError, StoreError) as error:
             log.warning("menu_not_shown", reason=str(error), remedy="it is tried again at the next start")
+
+    async def _publish_page(self) -> None:
+        """Have the button beside the text field open the memory page where there is one, and be Telegram's own else."""
+        what = self._key("button")
+        if await self._published.is_shown(what, self._page) or (
+            self._page is None and not await self._published.is_any(what)
+        ):
+            return
+        button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
+        await self._bot.set_chat_menu_button(menu_button=button)
+        await self._published.keep(what, self._page)
 
     def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
         """In a group nobody is shown what they may not use there."""

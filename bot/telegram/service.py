@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import httpx
+    from pydantic import HttpUrl
 
     from bot.app import App
     from config.settings import Settings
@@ -154,7 +155,8 @@ async def run_telegram(app: App) -> None:
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
-        menu = Menu(bot, published, app.runner.commands.values())
+        menu_page = _page_of(app.settings.web_url)
+        menu = Menu(bot, published, app.runner.commands.values(), menu_page)
         # beside the rest: nobody is to wait for what is only shown
         tasks.start(menu.publish(), "menu")
         await moves.start()
@@ -203,6 +205,11 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> 
     if url is None or secret is None:
         return Poller(bot, receiver.receive, contact)
     return Webhook(bot, receiver.receive, contact, app.pages, str(url), secret.get_secret_value())
+
+
+def _page_of(url: HttpUrl | None) -> str | None:
+    """Where Telegram opens the memory page; None where it is not served, or not as Telegram wants it."""
+    return f"{str(url).rstrip('/')}/page/" if url is not None and url.scheme == "https" else None
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

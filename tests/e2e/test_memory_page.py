@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
+import json
 import shutil
-import socket
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import httpx
 import pytest
 
 from bot.web.asgi import HOST, web_served
-from bot.web.page.access import COOKIE, OneTimeLink
+from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
 from bot.web.page.server import page_app
+from bot.web.serving import memory_served
+from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports
+from tests.support.memory_clients import free_port
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, STRANGER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from tests.support.fakes import Person
+    from tests.support.serving import Serve
 
 CHROMIUM = shutil.which("chromium")
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
@@ -33,14 +43,11 @@ in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: 
 @contextlib.asynccontextmanager
 async def served(app: App, person: Person, language: str = "en") -> AsyncIterator[tuple[str, OneTimeLink]]:
     """The person's page: its address and the link into it."""
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     session = await app.sessions.get_or_create(person.address)
-    link = OneTimeLink()
-    host = f"{HOST}:{port}"
-    async with web_served(page_app(PageData(app.memory, session, app.clock), link, host, language), port):
-        yield f"http://{host}", link
+    link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock), language), f"{HOST}:{port}")
+    async with web_served(page_app(link), port):
+        yield f"http://{HOST}:{port}", link
 
 
 @contextlib.asynccontextmanager
@@ -50,7 +57,7 @@ async def let_in(app: App, person: Person) -> AsyncIterator[httpx.AsyncClient]:
         served(app, person) as (url, link),
         httpx.AsyncClient(base_url=url, headers={"x-mneme": "1"}, follow_redirects=True) as client,
     ):
-        assert (await client.get(f"/enter/{link.token}")).status_code == 200
+        assert (await client.get(link.url)).status_code == 200
         yield client
 
 
@@ -69,7 +76,7 @@ async def browsing(url: str, link: OneTimeLink, *, dark: bool = False, width: in
             page.on("pageerror", lambda error: failures.append(str(error)))
             page.on("requestfailed", lambda request: failures.append(request.url))
             page.on("console", lambda message: failures.append(message.text) if message.type == "error" else None)
-            await page.goto(f"{url}/enter/{link.token}")
+            await page.goto(link.url)
             await page.wait_for_selector("#tabs button[aria-current]")
             yield page
             assert failures == []
@@ -159,16 +166,16 @@ async def test_a_file_is_imported_with_its_report_and_undone(app: App, person: P
 
 
 async def test_the_link_lets_one_browser_in_once(app: App, person: Person) -> None:
-    async with served(app, person) as (url, link), httpx.AsyncClient(base_url=url) as first:
+    async with served(app, person) as (url, link), httpx.AsyncClient(base_url=url, headers={"x-mneme": "1"}) as first:
         assert (await first.get("/api/overview")).status_code == 403
         assert (await first.get("/")).status_code == 403
         assert (await first.get("/enter/wrong")).status_code == 403
-        entered = await first.get(f"/enter/{link.token}")
+        entered = await first.get(link.url)
         assert entered.status_code == 303
         assert {"httponly", "samesite=strict"} <= set(entered.headers["set-cookie"].lower().split("; "))
         assert (await first.get("/api/overview")).status_code == 200
         async with httpx.AsyncClient(base_url=url, cookies={COOKIE: "guess"}) as second:
-            assert (await second.get(f"/enter/{link.token}")).status_code == 403
+            assert (await second.get(link.url)).status_code == 403
             assert (await second.get("/api/overview")).status_code == 403
 
 
@@ -220,3 +227,79 @@ async def test_the_last_answer_and_the_months_are_told(app: App, person: Person)
         overview = (await client.get("/api/overview")).json()
         assert overview["growth"] == [{"month": "2026-02", "learned": 4, "holding": 3}]
         assert overview["unsure"] == 1
+
+
+def signed(person: int, at: datetime, token: str = BotApiServer.TOKEN, **changed: str) -> str:
+    """What Telegram hands to a Mini App of the bot; changed: fields that were changed after they were signed."""
+    fields = {
+        "auth_date": str(int(at.timestamp())),
+        "query_id": "q",
+        "signature": "s",
+        "user": json.dumps({"id": person}),
+    }
+    key = hmac.new(b"WebAppData", token.encode(), hashlib.sha256).digest()
+    text = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))
+    return urlencode(fields | changed | {"hash": hmac.new(key, text.encode(), hashlib.sha256).hexdigest()})
+
+
+@contextlib.asynccontextmanager
+async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
+    """The page that a running bot serves at WEB_URL."""
+    port = free_port()
+    url = f"http://{HOST}:{port}/page/"
+    async with (
+        serve(telegram_allowed_ids=str(ANN), web_url="https://memory.example.org", web_port=port) as app,
+        memory_served(app),
+        httpx.AsyncClient(base_url=url, headers={"host": "memory.example.org"}) as client,
+    ):
+        yield app, client
+
+
+async def test_whom_telegram_vouches_for_sees_their_own_memory(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The boat is called Seagull."))
+        await app.memory.entries.add("telegram:5", NewEntry("A secret of somebody else"))
+        page = await client.get("")
+        assert "https://telegram.org/js/telegram-web-app.js" in page.text
+        policy = page.headers["content-security-policy"]
+        assert "script-src 'self' https://telegram.org;" in policy
+        assert "frame-ancestors https://web.telegram.org" in policy
+        entered = await client.post("enter", content=signed(ANN, app.clock()))
+        shown = {"x-mneme": entered.json()["session"]}
+        entries = (await client.get("api/entries", headers=shown)).json()["entries"]
+        assert [entry["content"] for entry in entries] == ["The boat is called Seagull."]
+
+
+async def test_nobody_else_is_let_into_the_mini_app(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        now = app.clock()
+        good = signed(ANN, now)
+        assert (await client.post("enter", content=good)).status_code == 200
+        refused = [
+            good,  # shown before
+            signed(STRANGER, now),
+            signed(ANN, now - timedelta(hours=2)),
+            signed(ANN, now + timedelta(hours=1)),
+            signed(ANN, now, token="7654321:another-bot"),
+            signed(STRANGER, now, user=json.dumps({"id": ANN})),
+            signed(ANN, now - timedelta(hours=2), auth_date=str(int(now.timestamp()))),
+            signed(ANN, now, signature="other"),
+            "",
+            "hash=x",
+            "user=%7B%7D&hash=x&auth_date=999999999999999999",
+        ]
+        assert [(await client.post("enter", content=data)).status_code for data in refused] == [403] * len(refused)
+        for headers in ({}, {"x-mneme": "1"}, {"x-mneme": ""}, {"x-mneme": "guess"}):
+            assert (await client.get("api/overview", headers=headers)).status_code == 403
+        assert (await client.get("", headers={"host": "rebound.example"})).status_code == 403
+
+
+async def test_who_is_shut_out_sees_nothing_any_more(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        access = AccessList(app.database, "telegram", app.clock)
+        await access.let_in(STRANGER)
+        entered = await client.post("enter", content=signed(STRANGER, app.clock()))
+        shown = {"x-mneme": entered.json()["session"]}
+        assert (await client.get("api/overview", headers=shown)).status_code == 200
+        await access.refuse(STRANGER)
+        assert (await client.get("api/overview", headers=shown)).status_code == 403

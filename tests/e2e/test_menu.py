@@ -61,6 +61,21 @@ async def test_what_was_told_is_not_told_again_at_the_next_start(serve: Serve, t
     assert telegram.calls_to("getMyCommands") == []
 
 
+async def test_the_button_beside_the_text_field_opens_the_memory_page_while_there_is_one(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(menu=True, web_url="https://memory.example.org"):
+        await telegram.wait_for(lambda: _looked(telegram, 1))
+    button = {"type": "web_app", "text": "Memory", "web_app": {"url": "https://memory.example.org/page/"}}
+    assert telegram.menu_button == button
+    async with serve(menu=True):
+        await telegram.wait_for(lambda: _looked(telegram, 2))
+    assert telegram.menu_button == {"type": "default"}
+    async with serve(menu=True):
+        await telegram.wait_for(lambda: _looked(telegram, 3))
+    assert len(telegram.calls_to("setChatMenuButton")) == 2
+
+
 async def test_what_changed_is_told_and_what_could_not_be_told_comes_with_the_next_start(
     serve: Serve, telegram: BotApiServer
 ) -> None:

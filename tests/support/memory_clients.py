@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
-from bot.mcp_server.http import mcp_served
+from bot.web.serving import memory_served
 from tests.support.processes import ROOT
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def free_port() -> int:
 @contextlib.asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
     """Serve an App's memory at its WEB_PORT; the address."""
-    async with mcp_served(app, TOKEN):
+    async with memory_served(app):
         yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
 
 

@@ -1,77 +1,114 @@
-"""Who looks at the page: whoever opens the one-time link that the shell printed, and then the browser that did so.
+"""Who looks at the page, asked before anything of a request is read.
 
-A web page elsewhere can point a name of its own at 127.0.0.1, so a request counts only with the host that was served;
-and since the cookie is sent to this site alone, and what changes something needs a header that no form can send, no
-other page acts in the person's name.
+On this machine it is the browser that opened the one-time link; in Telegram the person whose Mini App shows data that
+Telegram has signed (mini_app.py). A web page elsewhere can point a name of its own at 127.0.0.1, so a request counts
+only with a host that is served; and what the page asks for needs a header that no form and no other site can send.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+from starlette.routing import Route
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bot.web.page.data import PageData
 
 COOKIE = "mneme"
 HEADER = "x-mneme"
-"""Stands in each request that changes something."""
+"""Stands in each request of the page for data."""
 HOURS = 12
 """How long a browser stays let in."""
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
-SAFE = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+SAFE = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who was let in: what they see, in their language."""
+
+    data: PageData
+    language: str
+
+
+class Visitors(Protocol):
+    """Tells who may look. hosts: where the page is served. scripts, frames: whose scripts it runs, and who frames it.
+
+    is_open: whether the page without any data is given to everybody. routes: by which one gets in.
+    """
+
+    hosts: frozenset[str]
+    scripts: str
+    frames: str
+    is_open: bool
+    refusal: str
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """By which one gets in."""
+
+    async def visitor(self, headers: Headers) -> Visitor | None:
+        """Who asks; None: nobody who was let in."""
 
 
 class OneTimeLink:
-    """A link that lets one browser in, once."""
+    """Lets one browser in, once, by a link."""
 
-    def __init__(self) -> None:
-        self.token = secrets.token_urlsafe(32)
+    scripts, frames, is_open = "", "'none'", False
+    refusal = "Open the link that `mneme web` has printed."
+
+    def __init__(self, visitor: Visitor, host: str) -> None:
+        self.hosts = frozenset({host})
+        self.url = f"http://{host}/enter/{secrets.token_urlsafe(32)}"
+        self._visitor = visitor
         self._session = secrets.token_urlsafe(32)
         self._is_used = False
 
-    def opens(self, token: str) -> str | None:
-        """What the browser shows from then on; None for a wrong link, and for the right one the second time."""
-        if self._is_used or not hmac.compare_digest(token.encode(), self.token.encode()):
-            return None
-        self._is_used = True
-        return self._session
+    @property
+    def routes(self) -> Sequence[Route]:
+        """The link."""
+        return [Route("/enter/{token}", self._enter)]
 
-    def knows(self, shown: str | None) -> bool:
-        """Whether it is the browser that was let in."""
-        return self._is_used and shown is not None and hmac.compare_digest(shown.encode(), self._session.encode())
+    async def visitor(self, headers: Headers) -> Visitor | None:
+        """Whose browser was let in."""
+        cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
+        shown = cookies.get(COOKIE, "")
+        return self._visitor if self._is_used and hmac.compare_digest(shown.encode(), self._session.encode()) else None
 
-    async def enter(self, request: Request) -> Response:
+    async def _enter(self, request: Request) -> Response:
         """What the link leads to: the page, with the cookie."""
-        session = self.opens(request.path_params["token"])
-        if session is None:
+        token = self.url.rpartition("/")[2]
+        if self._is_used or not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
             return PlainTextResponse("This link was used already: run `mneme web` again for a new one.", 403)
+        self._is_used = True
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, session, max_age=HOURS * 3600, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(COOKIE, self._session, max_age=HOURS * 3600, httponly=True, samesite="strict", path="/")
         return answer
 
 
 class Guard:
-    """Lets through what comes from the browser that was let in; the rest is refused before it is read."""
+    """Lets through what comes from a visitor; the rest is refused before it is read."""
 
-    def __init__(self, app: ASGIApp, link: OneTimeLink, host: str) -> None:
+    def __init__(self, app: ASGIApp, visitors: Visitors) -> None:
         self._app = app
-        self._link = link
-        self._host = host
+        self._visitors = visitors
+        policy = POLICY.format(scripts=visitors.scripts, frames=visitors.frames)
+        self._headers = [(name.encode(), value.encode()) for name, value in SAFE.items()]
+        self._headers.append((b"content-security-policy", policy.encode()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -79,27 +116,27 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def safely(message: dict[str, object]) -> None:
+        async def safely(message: Message) -> None:
             if message["type"] == "http.response.start":
-                raw = [(name.encode(), value.encode()) for name, value in SAFE.items()]
-                message["headers"] = [*message.get("headers", ()), *raw]  # type: ignore[misc]  # a list, by ASGI
+                message["headers"] = [*message.get("headers", ()), *self._headers]
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = await self._refusal(scope)
         if refusal is not None:
-            await JSONResponse({"error": refusal}, 403)(scope, receive, safely)  # type: ignore[arg-type]  # as ASGI has it
+            await JSONResponse({"error": refusal}, 403)(scope, receive, safely)
             return
-        await self._app(scope, receive, safely)  # type: ignore[arg-type]  # as ASGI has it
+        await self._app(scope, receive, safely)
 
-    def _refusal(self, scope: Scope) -> str | None:
-        headers = Headers(scope=scope)
-        if headers.get("host") != self._host:
-            return f"This page is served at {self._host} only."
-        if scope["path"].startswith("/enter/"):
+    async def _refusal(self, scope: Scope) -> str | None:
+        headers, path = Headers(scope=scope), scope["path"].removeprefix(scope.get("root_path", ""))
+        if headers.get("host") not in self._visitors.hosts:
+            return "This page is not served under that name."
+        if path.startswith("/enter") or (self._visitors.is_open and not path.startswith("/api/")):
             return None
-        cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
-        if not self._link.knows(cookies.get(COOKIE)):
-            return "Open the link that `mneme web` has printed."
-        if scope["method"] not in ("GET", "HEAD") and headers.get(HEADER) != "1":
+        visitor = await self._visitors.visitor(headers)
+        if visitor is None:
+            return self._visitors.refusal
+        if path.startswith("/api/") and not headers.get(HEADER):
             return "This request does not come from the page."
+        scope.setdefault("state", {})["visitor"] = visitor
         return None

@@ -9,10 +9,11 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from bot.web.page.access import Guard, OneTimeLink
+from bot.web.page.access import Guard
+from bot.web.page.data import PageData
 from bot.web.page.texts import page_texts
 from config.texts import use_language
 from memory.errors import MnemeError
@@ -22,17 +23,16 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from bot.web.page.data import Json, PageData
+    from bot.web.page.access import Visitors
+    from bot.web.page.data import Json
 
 log = structlog.get_logger(__name__)
 
 MOST_UPLOADED = 64 * 1024**2
 """Bytes of a file that is imported; `mneme import` takes larger ones."""
-_STATIC = {
-    "": ("index.html", "text/html"),
-    "page.js": ("page.js", "text/javascript"),
-    "page.css": ("page.css", "text/css"),
-}
+_STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
+_TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
+"""Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
 _Id = Annotated[int, Field(ge=0, lt=1 << 53)]
 _ID = TypeAdapter(_Id)
@@ -51,54 +51,55 @@ class _File(_Body):
     after: Annotated[str, Field(max_length=1_000_000)]
 
 
-def page_app(data: PageData, link: OneTimeLink, host: str, language: str) -> Starlette:
-    """The page of one owner. host: where it is served, with its port; language: in which it speaks."""
+def page_app(visitors: Visitors) -> Starlette:
+    """The page, for whom `visitors` lets in: each sees their own memory only."""
 
     def api(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
         async def handle(request: Request) -> Response:
-            with use_language(language):
+            with use_language(request.state.visitor.language):
                 return await _answered(request, answer)
 
         return Route(f"/api/{path}", handle, methods=[method])
 
-    async def overview(_request: Request) -> Json:
-        return await data.overview() | {"texts": page_texts(), "language": language}
+    async def overview(request: Request) -> Json:
+        return await _of(request).overview() | {"texts": page_texts(), "language": request.state.visitor.language}
 
     async def edit(request: Request) -> Json:
-        return await data.edit(request.path_params["id"], (await _body(request, _Edit)).content)
+        return await _of(request).edit(request.path_params["id"], (await _body(request, _Edit)).content)
 
     async def write_file(request: Request) -> Json:
         body = await _body(request, _File)
-        return await data.write_file(body.before, body.after)
+        return await _of(request).write_file(body.before, body.after)
 
     async def bring_in(request: Request) -> Json:
         look = request.query_params.get("look") == "1"
-        return await data.bring_in(request.query_params.get("name", ""), await _uploaded(request), look=look)
+        return await _of(request).bring_in(request.query_params.get("name", ""), await _uploaded(request), look=look)
 
-    def of_id(work: Callable[[int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
-        return lambda request: work(request.path_params["id"])
+    def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
+        return lambda request: work(_of(request), request.path_params["id"])
 
     routes = [
         api("overview", overview),
-        api("entries", lambda r: data.timeline(_state(r), _number(r, "before"))),
-        api("entries/{id:int}", of_id(data.entry)),
+        api("entries", lambda r: _of(r).timeline(_state(r), _number(r, "before"))),
+        api("entries/{id:int}", of_id(PageData.entry)),
         api("entries/{id:int}/edit", edit, "POST"),
-        api("entries/{id:int}/confirm", of_id(data.confirm), "POST"),
-        api("entries/{id:int}/forget", of_id(data.forget), "POST"),
-        api("confirm-imported", lambda _: data.confirm_imported(), "POST"),
-        api("search", lambda r: data.search(r.query_params.get("q", "")[:1_000])),
-        api("conversations", lambda r: data.conversations(_number(r, "before"))),
-        api("conversations/{id:int}", lambda r: data.conversation(r.path_params["id"], _number(r, "from") or 0)),
-        api("changes", lambda _: data.changes()),
-        api("changes/{id:int}/undo", of_id(data.undo), "POST"),
-        api("file", lambda _: data.file()),
+        api("entries/{id:int}/confirm", of_id(PageData.confirm), "POST"),
+        api("entries/{id:int}/forget", of_id(PageData.forget), "POST"),
+        api("confirm-imported", lambda r: _of(r).confirm_imported(), "POST"),
+        api("search", lambda r: _of(r).search(r.query_params.get("q", "")[:1_000])),
+        api("conversations", lambda r: _of(r).conversations(_number(r, "before"))),
+        api("conversations/{id:int}", lambda r: _of(r).conversation(r.path_params["id"], _number(r, "from") or 0)),
+        api("changes", lambda r: _of(r).changes()),
+        api("changes/{id:int}/undo", of_id(PageData.undo), "POST"),
+        api("file", lambda r: _of(r).file()),
         api("file", write_file, "POST"),
-        api("last", lambda _: data.last_request()),
+        api("last", lambda r: _of(r).last_request()),
         api("import", bring_in, "POST"),
-        Route("/enter/{token}", link.enter),
-        *(Route(f"/{path}", _static(*what)) for path, what in _STATIC.items()),
+        *visitors.routes,
+        Route("/", _index(in_telegram=visitors.is_open)),
+        *(Route(f"/{name}", _static(name, kind)) for name, kind in _STATIC.items()),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, link=link, host=host)])
+    return Starlette(routes=routes, middleware=[Middleware(Guard, visitors=visitors)])
 
 
 async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json]]) -> Response:
@@ -134,6 +135,21 @@ def _number(request: Request, name: str) -> int | None:
 def _state(request: Request) -> str:
     state = request.query_params.get("state", "all")
     return state if state in ("all", "live", "unsure", "past") else "all"
+
+
+def _of(request: Request) -> PageData:
+    data: PageData = request.state.visitor.data
+    return data
+
+
+def _index(*, in_telegram: bool) -> Callable[[Request], Awaitable[Response]]:
+    page = files(__package__).joinpath("static", "index.html").read_text(encoding="utf-8")
+    page = page.replace("</title>\n", f"</title>\n{_TELEGRAM}\n", 1) if in_telegram else page
+
+    async def handle(_request: Request) -> Response:
+        return HTMLResponse(page)
+
+    return handle
 
 
 def _static(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -211,6 +211,11 @@ class BotApiServer:
 
     # -- what the bot did ----------------------------------------------------------------------------------
 
+    @property
+    def menu_button(self) -> JsonObject:
+        """What the button beside the text field does."""
+        return self._methods.menu_button
+
     def sent(self, chat_id: int) -> list[BotMessage]:
         """The bot's messages in the chat as they stand now: edits applied, deleted ones gone."""
         chat = self._methods.chats.get(chat_id)

@@ -71,6 +71,7 @@ class Methods:
         self.commands: dict[tuple[str, str], list[Command]] = {}
         self.about = {"description": "", "short_description": ""}
         self.about_in: dict[str, dict[str, str]] = {}
+        self.menu_button: JsonObject = {"type": "default"}
         self.documents: dict[str, bytes] = {}
         self.files = Files()
         self.drafts_supported = True
@@ -93,6 +94,7 @@ class Methods:
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
             "sendMessageDraft": self._send_message_draft,
+            "setChatMenuButton": self._set_chat_menu_button,
             "setMessageReaction": self._set_message_reaction,
             "setMyCommands": self._set_my_commands,
             "setMyDescription": lambda params: self._set_about("description", 512, params),
@@ -246,6 +248,21 @@ class Methods:
     def bot_user(self) -> JsonObject:
         """The bot as the sender of its messages."""
         return {key: self.bot[key] for key in ("id", "is_bot", "first_name", "username")}
+
+    def _set_chat_menu_button(self, params: JsonObject) -> bool:
+        button = params.get("menu_button") or {"type": "default"}
+        if not isinstance(button, dict) or button.get("type") not in ("default", "commands", "web_app"):
+            raise bad_request("can't parse MenuButton: unsupported type")
+        if button["type"] == "web_app":
+            page = button.get("web_app")
+            if (
+                not button.get("text")
+                or not isinstance(page, dict)
+                or not str(page.get("url", "")).startswith("https://")
+            ):
+                raise bad_request("BUTTON_URL_INVALID")
+        self.menu_button = button
+        return True
 
     def _set_my_commands(self, params: JsonObject) -> bool:
         commands = params.get("commands")

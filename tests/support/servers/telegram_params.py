@@ -50,6 +50,7 @@ _JSON = frozenset(
         "commands",
         "scope",
         "link_preview_options",
+        "menu_button",
         "reaction",
     ]
 )
