@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memory.imports.items import ImportedMessage, Item
 
 MESSAGES = 40
+CHARACTERS = 20_000
 """Of one write: each enters the search index with its neighbours, and others wait meanwhile."""
 MEMORIES = 20
 LONGEST_MESSAGE = 1_000_000
@@ -115,14 +116,25 @@ def _conversation(
         return
     report.conversations += 1
     digest = hashlib.sha256()
-    for start in range(0, len(new), MESSAGES):
-        some = new[start : start + MESSAGES]
+    done = 0
+    for some in _slices(new):
         for message in some:
             digest.update(message.text.encode("utf-8", "surrogatepass"))
             digest.update(b"\0")
-        so_far = Part(start + len(some), digest.hexdigest()[:32])
         kept = tuple(_as_kept(message, report) for message in some)
-        yield Piece(conversation.source_id, start == 0, kept, so_far)
+        yield Piece(conversation.source_id, done == 0, kept, Part(done + len(some), digest.hexdigest()[:32]))
+        done += len(some)
+
+
+def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
+    """So many messages as one write takes: at least one."""
+    some: list[ImportedMessage] = []
+    for message in messages:
+        if some and (len(some) == MESSAGES or sum(len(m.text) for m in some) + len(message.text) > CHARACTERS):
+            yield some
+            some = []
+        some.append(message)
+    yield some
 
 
 def _as_kept(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
