@@ -71,7 +71,7 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text
 @pytest.fixture
 async def app(start: OpenApp) -> AsyncIterator[App]:
     """A running App with a memory, to be served at a port of its own."""
-    async with start(web_port=free_port(), web_url="https://memory.example.org", mcp_token=TOKEN) as running:
+    async with start(web_port=free_port(), web_url="https://memory.example.org") as running:
         await running.memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         yield running
 

@@ -14,7 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
-from bot.web.serving import memory_served
+from bot.mcp_server.http import mcp_of
+from bot.web.asgi import web_served
 from tests.support.processes import ROOT
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def free_port() -> int:
 @contextlib.asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
     """Serve an App's memory at its WEB_PORT; the address."""
-    async with memory_served(app):
+    async with web_served(mcp_of(app, TOKEN, ()), app.settings.web_port):
         yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
 
 
