@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
-BOB = 3003
+BOB = 300_330_033  # no number that stands in an export by chance
 
 
 def files_in(packed: bytes) -> dict[str, str]:
@@ -65,7 +65,7 @@ async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
             pass
         assert await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 0
     held = files_in(packed)
-    assert not any("heather" in text or str(BOB) in text for text in held.values())
+    assert [name for name, text in held.items() if "heather" in text or str(BOB) in text] == []
     assert "mooring is number 7" in held[f"entries/telegram:{ANN}/note.md"]
     said = [json.loads(line)["content"] for line in held["rows/messages.jsonl"].splitlines()]
     assert said == ["Our boat is called Seagull", "What a fine name."]
