@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import io
 import shutil
-import stat
 import tempfile
 import unicodedata
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from config.texts import _, in_line
 from memory.errors import MnemeError
-from memory.transfer.archive import stays_inside
+from memory.transfer.archive import BROKEN_ZIP, is_plain, stays_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,8 +39,7 @@ LARGEST_FILE = 256_000
 LARGEST_ZIP, MOST_FILES = 4_000_000, 100
 """Bytes of a skill's zip file, and of all that is in it; and how many files that may be."""
 _FENCE = "---"
-# what reading a damaged, encrypted or exotic zip file raises
-_BROKEN = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_BROKEN = (*BROKEN_ZIP, ValueError)
 
 
 class SkillRefused(MnemeError):
@@ -209,7 +206,7 @@ def read_package(content: bytes) -> SkillPackage | None:
 
 def _require_plain(entries: Sequence[zipfile.ZipInfo], content: bytes) -> None:
     for entry in entries:
-        if not stays_inside(entry.filename) or stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+        if not (stays_inside(entry.filename) and is_plain(entry)):
             raise SkillRefused(_("A file in this zip file is a link or leads elsewhere, so nothing of it was kept."))
     names = {entry.filename.casefold() for entry in entries}
     unpacked = sum(entry.file_size for entry in entries)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from config.texts import N_
-from memory.imports.items import ImportedMemory, LeftOut
+from memory.imports.items import ImportedMemory, LeftOut, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ def _observed(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
     """What follows each mark, up to the next."""
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
-        at = datetime.fromisoformat(mark["day"]).replace(tzinfo=UTC)
+        at = moment_of(mark["day"])
         if mark["status"] not in (None, "active"):
             yield LeftOut(N_("memories that another one has replaced"))
             continue
@@ -148,6 +148,6 @@ def _day_of(name: str) -> datetime | None:
     """The day that a note is called by."""
     match = _DAY.search(PurePosixPath(name).name)
     try:
-        return datetime.fromisoformat(match["day"]).replace(tzinfo=UTC) if match else None
+        return moment_of(match["day"]) if match else None
     except ValueError:
         return None

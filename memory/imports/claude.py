@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMemory, ImportedMessage, LeftOut
+from memory.imports.items import ImportedConversation, ImportedMemory, ImportedMessage, LeftOut, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from memory.imports.items import Item
     from memory.imports.source import ImportSource
@@ -61,7 +61,7 @@ def _message(data: Any) -> ImportedMessage | None:  # as JSON has it
     said = "\n".join(text for text in texts if isinstance(text, str) and text.strip()) or data.get("text") or ""
     text = said.strip() if isinstance(said, str) else ""
     at = data.get("created_at")
-    return ImportedMessage(text, _moment(at), by_assistant=data["sender"] == "assistant") if text else None
+    return ImportedMessage(text, moment_of(at), by_assistant=data["sender"] == "assistant") if text else None
 
 
 def _is_said(block: object) -> bool:
@@ -79,7 +79,7 @@ def _remembered(data: Any) -> Iterator[ImportedMemory]:  # as JSON has it
     for file in files if isinstance(files, list) else ():
         if isinstance(file, dict):
             at = file.get("updated_at")
-            yield from _paragraphs(file.get("content"), _moment(at) if at else None)
+            yield from _paragraphs(file.get("content"), moment_of(at) if at else None)
 
 
 def _paragraphs(text: object, at: datetime | None) -> Iterator[ImportedMemory]:
@@ -88,11 +88,3 @@ def _paragraphs(text: object, at: datetime | None) -> Iterator[ImportedMemory]:
         said = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if said and not said.startswith("#") and not (said.startswith("**") and said.endswith("**")):
             yield ImportedMemory(said, at)
-
-
-def _moment(value: object) -> datetime:
-    """Raises ValueError for what is no moment."""
-    if not isinstance(value, str):
-        raise ValueError("a message has no date")
-    moment = datetime.fromisoformat(value)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

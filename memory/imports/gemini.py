@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut, digest_of
+from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut, digest_of, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,14 +42,14 @@ class GeminiReader:
 
 
 def _exchange(record: Any) -> Item:  # as JSON has it
-    if not isinstance(record, dict) or not isinstance(record.get("time"), str):
-        raise ValueError("a prompt has no date")
+    if not isinstance(record, dict):
+        raise ValueError("a prompt is no object")  # of a file: it is its content that is wrong
     if not _GEMINI.search(f"{record.get('header')} {record.get('products')}"):
         return LeftOut(N_("activity of other products"))
     asked = _PROMPTED.sub("", str(record.get("title", ""))).strip()
     if not asked:
         return LeftOut(N_("conversations without a message"))
-    at = datetime.fromisoformat(record["time"])
+    at = moment_of(record["time"])
     items = record.get("safeHtmlItem")
     answers = [_plain(str(item.get("html", ""))) for item in items if isinstance(item, dict)] if items else []
     messages = [ImportedMessage(asked, at)]

@@ -27,13 +27,13 @@ from memory.store.entry_rows import known_owner, owner_number
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     import aiosqlite
 
     from memory.clock import TimezoneLookup
-    from memory.imports.items import ImportedMessage
+    from memory.imports.items import ImportedMessage, Reader
     from memory.imports.source import ImportSource
     from memory.ledger.ledger import Ledger
     from memory.log.sessions import Session
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
     """Is told how many messages and memories are written, and of how many."""
+    _Known = dict[str, dict[str, list[Part]]]
+    """What was imported before, by program and by the id there."""
 
 UNCONFIRMED = N_("imported from another program")
 UNDONE = N_("The import was undone while it ran: nothing more is imported.")
@@ -69,44 +71,45 @@ class ForeignImport:
         """What would come of a file, without a write. Raises ImportRefused for one that is damaged or foreign."""
         known = await self._known(session.owner)
         with opened_source(path) as source:
-            return await asyncio.to_thread(self._looked, source, session, known)
+            _reader, report = await asyncio.to_thread(self._looked, source, session, known)
+            return report
 
     async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
         """Import what is new in a file, as said in a chat. Raises ImportRefused where nothing was changed."""
         known = await self._known(session.owner)
         with opened_source(path) as source:
-            expected = await asyncio.to_thread(self._looked, source, session, known)
+            reader, expected = await asyncio.to_thread(self._looked, source, session, known)
             if expected.is_empty:
                 return ImportDone(expected, None)
-            return await self._write(source, session, known, expected, progress)
+            report = ImportReport(reader.name)
+            items = pieces(reader.read(source), known.get(reader.name, {}), report)
 
-    def _looked(self, source: ImportSource, session: Session, known: dict[str, dict[str, list[Part]]]) -> ImportReport:
+            async def advance() -> list[Piece | ImportedMemory]:
+                progress(report.messages + report.memories, expected.messages + expected.memories)
+                return await asyncio.to_thread(_next, source, items)
+
+            return await self._write(session, report, advance)
+
+    def _looked(self, source: ImportSource, session: Session, known: _Known) -> tuple[Reader, ImportReport]:
         reader = detected(source, self._zone_of(session.id))
         report = ImportReport(reader.name)
         with _readable(source):
             for _piece in pieces(reader.read(source), known.get(reader.name, {}), report):
                 pass
-        return report
+        return reader, report
 
     async def _write(
-        self,
-        source: ImportSource,
-        session: Session,
-        known: dict[str, dict[str, list[Part]]],
-        expected: ImportReport,
-        progress: Progress,
+        self, session: Session, report: ImportReport, advance: Callable[[], Awaitable[list[Piece | ImportedMemory]]]
     ) -> ImportDone:
-        reader = detected(source, self._zone_of(session.id))
+        """Write what `advance` gives, some pieces at a time; the report counts them as they are read."""
         async with self._ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
-            text = _("An import from {program} has begun.", program=reader.name)
-            record = await change.add(NewEntry(text, stem="import", topic=reader.name, author=Author.IMPORT))
+            text = _("An import from {program} has begun.", program=report.program)
+            record = await change.add(NewEntry(text, stem="import", topic=report.program, author=Author.IMPORT))
         assert change.number is not None, "an entry was added"  # noqa: S101  # states what a change does
-        report, writing = ImportReport(reader.name), _Writing(session, reader.name, record, change.number)
+        writing = _Writing(session, report.program, record, change.number)
         try:
-            items = pieces(reader.read(source), known.get(reader.name, {}), report)
-            while some := await asyncio.to_thread(_next, source, items):
+            while some := await advance():
                 await self._write_some(writing, some, report)
-                progress(report.messages + report.memories, expected.messages + expected.memories)
         finally:
             # of what was cut short it tells as much as there is
             async with self._ledger.change(
@@ -123,7 +126,7 @@ class ForeignImport:
         for item in some:
             if isinstance(item, Piece):
                 async with self._database.transaction() as connection:
-                    await _require_standing(connection, writing.record)
+                    await _require_standing(connection.execute_fetchall, writing.record)
                     await _write_piece(connection, writing, item)
         for start in range(0, len(memories), MEMORIES):
             await self._write_memories(writing, memories[start : start + MEMORIES], report)
@@ -135,6 +138,7 @@ class ForeignImport:
         async with self._ledger.change(
             owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=writing.change
         ) as change:
+            await _require_standing(change.read, writing.record)
             for memory in memories:
                 new = NewEntry(
                     memory.text,
@@ -152,12 +156,12 @@ class ForeignImport:
                     report.left_out[N_("memories that can't be kept as they are")] += 1
                     continue
 
-                await change.also(entry, partial(_remember_memory, writing=writing, memory=memory))
+                await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
 
-    async def _known(self, owner: str) -> dict[str, dict[str, list[Part]]]:
+    async def _known(self, owner: str) -> _Known:
         """What was imported before, by program and by the id there."""
         owner_id = await known_owner(self._database, owner)
-        known: dict[str, dict[str, list[Part]]] = {}
+        known: _Known = {}
         for row in await self._database.rows(
             "SELECT * FROM imported WHERE owner_id = ? AND NOT undone ORDER BY id", (owner_id,)
         ):
@@ -228,9 +232,9 @@ def _readable(source: ImportSource) -> Iterator[None]:
         raise ImportRefused(_("{file} is damaged: nothing was imported.", file=source.path.name)) from error
 
 
-async def _require_standing(connection: aiosqlite.Connection, record: Entry) -> None:
+async def _require_standing(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:
     """Raises ImportRefused where the import was undone meanwhile."""
-    if not list(await connection.execute_fetchall("SELECT 1 FROM entries WHERE id = ?", (record.id,))):
+    if not list(await read("SELECT 1 FROM entries WHERE id = ?", (record.id,))):
         raise ImportRefused(_(UNDONE))
 
 
@@ -243,7 +247,7 @@ async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piec
             (writing.session.id, owner_id, first, last),
         )
         writing.conversation = cursor.lastrowid or 0
-        await _insert_imported(connection, writing, piece.source_id, writing.conversation, piece.so_far)
+        await _insert_imported(connection, writing, piece.source_id, piece.so_far, writing.conversation)
     else:
         await connection.execute(
             "UPDATE imported SET messages = ?, digest = ? WHERE conversation_id = ?",
@@ -293,16 +297,15 @@ def _exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMes
         yield exchange
 
 
-async def _remember_memory(
+async def _know_memory(
     connection: aiosqlite.Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory
 ) -> None:
     """Know by its words that it has come."""
-    await _require_standing(connection, writing.record)
-    await _insert_imported(connection, writing, memory.source_id, None, Part(0, memory.source_id))
+    await _insert_imported(connection, writing, memory.source_id, Part(0, memory.source_id))
 
 
 async def _insert_imported(
-    connection: aiosqlite.Connection, writing: _Writing, source_id: str, conversation: int | None, part: Part
+    connection: aiosqlite.Connection, writing: _Writing, source_id: str, part: Part, conversation: int | None = None
 ) -> None:
     await connection.execute(
         "INSERT INTO imported (owner_id, program, source_id, entry_id, conversation_id, messages, digest)"

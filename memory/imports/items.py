@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from memory.imports.source import ImportSource
+
+
+PART = 500
+"""Messages of a chat of people that are one conversation."""
 
 
 class ImportRefused(MnemeError):
@@ -73,10 +77,55 @@ class Reader(Protocol):
         """All that is in it, a piece at a time. Raises ImportRefused or ValueError for what is damaged."""
 
 
+class Digest:
+    """What tells the texts that were added from others."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, text: str) -> None:
+        """One more text."""
+        self._hash.update(text.encode("utf-8", "surrogatepass"))
+        self._hash.update(b"\0")
+
+    @property
+    def value(self) -> str:
+        """Of all texts so far."""
+        return self._hash.hexdigest()[:32]
+
+
 def digest_of(*texts: str) -> str:
-    """What tells texts from others."""
-    digest = hashlib.sha256()
+    """What tells these texts from others."""
+    digest = Digest()
     for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()[:32]
+        digest.add(text)
+    return digest.value
+
+
+def moment_of(value: object) -> datetime:
+    """A moment as ISO 8601 has it, in UTC where it names no zone. Raises ValueError for what is none."""
+    if not isinstance(value, str):
+        raise ValueError("a date is missing")  # of a file: it is its content that is wrong
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+class ChatParts:
+    """A chat of people as conversations: it has no ends, and nobody wants to page through years."""
+
+    def __init__(self, chat: str) -> None:
+        self._chat = chat
+        self._number = 0
+        self._part: list[ImportedMessage] = []
+
+    def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:
+        """One more message, and the conversation that is full by it."""
+        self._part.append(message)
+        if len(self._part) == PART:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[ImportedConversation]:
+        """What is in no conversation yet."""
+        if self._part:
+            yield ImportedConversation(f"{self._chat}/{self._number}", tuple(self._part))
+            self._number, self._part = self._number + 1, []

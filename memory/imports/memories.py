@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from config.texts import N_
-from memory.imports.items import ImportedMemory, LeftOut
+from memory.imports.items import ImportedMemory, LeftOut, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +39,7 @@ class Mem0Reader:
                     yield LeftOut(N_("memories without words"))
                     continue
                 at = item.get("updated_at") or item.get("created_at")
-                yield ImportedMemory(text.strip(), _moment(at) if isinstance(at, str) else None)
+                yield ImportedMemory(text.strip(), moment_of(at) if isinstance(at, str) else None)
 
 
 class McpMemoryReader:
@@ -88,7 +87,7 @@ def list_entries(text: str) -> Iterator[ImportedMemory]:
     for line in text.splitlines():
         if match := _ENTRY.fullmatch(line):
             known = match["day"][0].isdigit()
-            yield ImportedMemory(match["text"].strip(), _moment(match["day"]) if known else None)
+            yield ImportedMemory(match["text"].strip(), moment_of(match["day"]) if known else None)
 
 
 def _graphs(source: ImportSource) -> list[str]:
@@ -119,9 +118,3 @@ def _facts(row: object) -> Iterator[Item]:
         yield ImportedMemory(f"{row.get('from')} {row.get('relationType')} {row.get('to')}")
     else:
         yield LeftOut(N_("lines of another kind"))
-
-
-def _moment(value: str) -> datetime:
-    """Raises ValueError for what is no moment."""
-    moment = datetime.fromisoformat(value)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

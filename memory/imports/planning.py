@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMemory, LeftOut, digest_of
+from memory.imports.items import Digest, ImportedConversation, ImportedMemory, LeftOut, digest_of
 from memory.messages import storable
 
 if TYPE_CHECKING:
@@ -115,14 +114,12 @@ def _conversation(
         report.known += 1
         return
     report.conversations += 1
-    digest = hashlib.sha256()
-    done = 0
+    digest, done = Digest(), 0
     for some in _slices(new):
         for message in some:
-            digest.update(message.text.encode("utf-8", "surrogatepass"))
-            digest.update(b"\0")
+            digest.add(message.text)
         kept = tuple(_as_kept(message, report) for message in some)
-        yield Piece(conversation.source_id, done == 0, kept, Part(done + len(some), digest.hexdigest()[:32]))
+        yield Piece(conversation.source_id, done == 0, kept, Part(done + len(some), digest.value))
         done += len(some)
 
 

@@ -12,7 +12,6 @@ import io
 import os
 import tempfile
 import zipfile
-import zlib
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from config.texts import _
 from memory.imports.items import ImportRefused
 from memory.imports.json_stream import events, items
-from memory.transfer.archive import stays_inside
+from memory.transfer.archive import BROKEN_ZIP, is_plain, stays_inside
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -31,13 +30,12 @@ MOST_BYTES = 8 * 1024**3
 MOST_RATIO = 200
 """How many times its size in the zip file a part may unpack to, above a size that does no harm."""
 HARMLESS = 64 * 1024**2
+KINDS = frozenset({".json", ".jsonl", ".md", ".txt", ".zip"})
+"""How the names of files end that are read."""
 HEAD_BYTES = 256 * 1024
 HEAD_EVENTS = 20_000
 """How much of a part is looked at to tell what it is: characters of a text, events of a JSON document."""
-BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError),
-    *(ValueError, KeyError, TypeError),
-)
+BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError)
 """What reading a damaged, encrypted or foreign file raises: the archive, and what a reader meets in its place."""
 
 
@@ -138,6 +136,11 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
         yield ImportSource(path, archives, parts)
 
 
+def may_be_export(name: str, content: bytes) -> bool:
+    """Whether a file that was sent is of a kind that any program exports; its content is not looked into yet."""
+    return Path(name).suffix.lower() in KINDS or zipfile.is_zipfile(io.BytesIO(content))
+
+
 @contextlib.asynccontextmanager
 async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
     """What was sent as a file under a name of its kind, which is gone afterwards."""
@@ -168,6 +171,5 @@ def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
     for member in members:
         if member.file_size > HARMLESS and member.file_size > MOST_RATIO * max(1, member.compress_size):
             raise ImportRefused(_("{file} unpacks to more than an export does: nothing was imported.", file=path.name))
-        # the kind of a file stands in the upper half of its mode: 0o12 is a link
-        if stays_inside(member.filename) and member.external_attr >> 28 != 0o12:
+        if stays_inside(member.filename) and is_plain(member):
             yield member.filename

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut
+from memory.imports.items import ChatParts, ImportedMessage, LeftOut
 from memory.imports.json_stream import events
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _ONE_CHAT = ("messages.item.date_unixtime", "messages.item.from_id")
 _ALL_CHATS = "chats.list.item"
 _WHOLE_ACCOUNT = "personal_information"
-PART = 500
-"""Messages of a chat that are one conversation: a chat has no ends, and nobody wants to page through years."""
 
 
 class TelegramReader:
@@ -51,7 +49,7 @@ def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> I
     """Ids and messages come one after the other, in the order of the file: a chat's own stand before its messages."""
     from ijson.common import ObjectBuilder  # late, as in json_stream.py
 
-    chat, number, part = "", 0, []
+    chat = ChatParts("")
     builder: ObjectBuilder | None = None
     with source.open(name) as file:
         for path, event, value in events(file):
@@ -59,22 +57,14 @@ def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> I
                 builder.event(event, value)
                 if path == message_path and event == "end_map":
                     message, builder = _message(builder.value), None
-                    if isinstance(message, LeftOut):
-                        yield message
-                    else:
-                        part.append(message)
-                        if len(part) == PART:
-                            yield ImportedConversation(f"{chat}/{number}", tuple(part))
-                            number, part = number + 1, []
+                    yield from (message,) if isinstance(message, LeftOut) else chat.add(message)
             elif path == message_path and event == "start_map":
                 builder = ObjectBuilder()
                 builder.event(event, value)
             elif path == id_path:
-                if part:
-                    yield ImportedConversation(f"{chat}/{number}", tuple(part))
-                chat, number, part = str(value), 0, []
-    if part:
-        yield ImportedConversation(f"{chat}/{number}", tuple(part))
+                yield from chat.rest()
+                chat = ChatParts(str(value))
+    yield from chat.rest()
 
 
 def _message(data: Any) -> ImportedMessage | LeftOut:  # as JSON has it

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.texts import N_, _
-from memory.imports.items import ImportedConversation, ImportedMessage, ImportRefused, LeftOut, digest_of
+from memory.imports.items import ChatParts, ImportedMessage, ImportRefused, LeftOut, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from memory.imports.items import Item
     from memory.imports.source import ImportSource
 
-PART = 500
-"""Messages that are one conversation."""
 _FIRST_LINES = 20
 # marks of direction that stand before a line, and the narrow space before AM
 _MARKS = dict.fromkeys((0x200E, 0x200F, 0x202A, 0x202C, 0xFEFF)) | {0x202F: " ", 0x00A0: " "}
@@ -72,9 +70,7 @@ class WhatsAppReader:
             raise ImportRefused(
                 _("{file} has dates that can't be read: nothing was imported. Is it as WhatsApp wrote it?", file=name)
             )
-        chat: str | None = None
-        number = 0
-        part: list[ImportedMessage] = []
+        chat: ChatParts | None = None
         for written in _written(source.lines(name)):
             if written.speaker is None:
                 yield LeftOut(N_("notices of the messenger"))
@@ -84,13 +80,10 @@ class WhatsAppReader:
                 continue
             at = datetime(*_date(written.day, order), *written.time, tzinfo=self._zone)
             # the chat is known by its first message, since its file is called as the phone likes
-            chat = chat or digest_of(at.isoformat(), written.speaker, written.text)
-            part.append(ImportedMessage(written.text.strip(), at, speaker=written.speaker))
-            if len(part) == PART:
-                yield ImportedConversation(f"{chat}/{number}", tuple(part))
-                number, part = number + 1, []
-        if part:
-            yield ImportedConversation(f"{chat}/{number}", tuple(part))
+            chat = chat or ChatParts(digest_of(at.isoformat(), written.speaker, written.text))
+            yield from chat.add(ImportedMessage(written.text.strip(), at, speaker=written.speaker))
+        if chat is not None:
+            yield from chat.rest()
 
 
 def day_order(days: Iterable[tuple[int, int, int]]) -> str | None:

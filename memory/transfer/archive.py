@@ -37,8 +37,8 @@ _MANIFEST_LIMIT = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
 # zip knows no earlier time, and none is told
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
-# what reading a damaged, encrypted or exotic zip file raises
-_BROKEN = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+BROKEN_ZIP = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What reading a damaged, encrypted or exotic zip file raises."""
 
 
 class TooLarge(StoreError):
@@ -176,14 +176,14 @@ def opened(path: Path, *, most_parts: int | None = None, most_bytes: int | None 
         with _zip_file(path) as archive:
             parts = [part for part in archive.infolist() if not part.is_dir()]
             for part in parts:
-                if not (_is_plain(part) and stays_inside(part.filename)):
+                if not (is_plain(part) and stays_inside(part.filename)):
                     raise StoreError(f"{path} is refused: {part.filename!r} in it is a link or leads elsewhere.")
             too_many = most_parts is not None and len(parts) > most_parts
             too_large = most_bytes is not None and sum(part.file_size for part in parts) > most_bytes
             if len({part.filename for part in parts}) < len(parts) or too_many or too_large:
                 raise StoreError(f"{path} is refused: it holds more than an export can, or something twice.")
             yield zipfile.Path(archive)
-    except _BROKEN as error:
+    except BROKEN_ZIP as error:
         raise StoreError(f"{path} is damaged, or no file of Mneme ({error}): nothing was changed.") from error
 
 
@@ -275,6 +275,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _is_plain(entry: zipfile.ZipInfo) -> bool:
+def is_plain(entry: zipfile.ZipInfo) -> bool:
     """Whether an entry is a file, and not a link or a device."""
     return stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)

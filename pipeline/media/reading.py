@@ -13,7 +13,7 @@ from config.texts import _, ngettext
 from memory.buttons import Button, Notice
 from memory.imports.importing import brief
 from memory.imports.items import ImportRefused
-from memory.imports.source import on_disk
+from memory.imports.source import may_be_export, on_disk
 from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
@@ -232,14 +232,25 @@ class MediaReader:
             if package is not None:
                 told = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
                 return _AttachmentResult(media, told, asked=_ask_to_keep(media, package))
-        # of a group it would be the memory of all
-        if self._imports is not None and said.speaker is None and not attachment.session.private:
-            report = await _report(self._imports, media, content, attachment.session)
-            if report is not None:
-                told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
-                return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
+        report = await self._report(attachment, content)
+        if report is not None:
+            told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
+            return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
         return await self._told(await self._store.learn(media, document.about, document.parts), budget)
+
+    async def _report(self, attachment: Attachment, content: bytes) -> ImportReport | None:
+        """What would come of a file that is an export of another program; None: it is a document like any other."""
+        name, session = attachment.media.name, attachment.session
+        # of a group it would be the memory of all
+        is_own = attachment.said.speaker is None and not session.private
+        if self._imports is None or not is_own or not may_be_export(name, content):
+            return None
+        async with on_disk(name, content) as path:
+            try:
+                return await self._imports.look(path, session)
+            except ImportRefused:
+                return None
 
     async def _told(self, media: Media, budget: Budget) -> _AttachmentResult:
         """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
@@ -281,15 +292,6 @@ async def _package(content: bytes) -> SkillPackage | None:
         return await asyncio.to_thread(read_package, content)
     except SkillRefused as error:
         raise MediaUnreadable(str(error)) from error
-
-
-async def _report(imports: ForeignImport, media: Media, content: bytes, session: Session) -> ImportReport | None:
-    """What would come of a file that is an export of another program; None: it is a document like any other."""
-    async with on_disk(media.name, content) as path:
-        try:
-            return await imports.look(path, session)
-        except ImportRefused:
-            return None
 
 
 def _ask_to_import(media: Media, report: ImportReport) -> Notice:
