@@ -330,11 +330,20 @@ def _assemble(
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
-    importing = ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions)
+    importing = (ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions),) if enabled else ()
     reminding_commands = ReminderCommands(memory.reminders)
     using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
-    groups = (conversation, looking, changing, reminding_commands, preferring, *using, letting_in, keeping_skills)
-    groups = (*groups, *((importing,) if enabled else ()))
+    groups = (
+        conversation,
+        looking,
+        changing,
+        reminding_commands,
+        preferring,
+        *using,
+        letting_in,
+        keeping_skills,
+        *importing,
+    )
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
     runner = SessionRunner(

@@ -110,9 +110,14 @@ def in_line(text: str, longest: int = 100) -> str:
     return line if len(line) <= longest else f"{line[:longest]}…"
 
 
+def unstopped(sentence: str) -> str:
+    """A sentence as part of another: without the full stop that it ends in."""
+    return re.sub(r"(?<!\.)[.。]$", "", sentence.strip())
+
+
 def listed(sentences: Iterable[str]) -> str:
-    """Sentences as parts of another: without the full stop that each ends in."""
-    return "; ".join(re.sub(r"(?<!\.)[.。]$", "", sentence.strip()) for sentence in sentences)
+    """Sentences one after another, as part of one."""
+    return "; ".join(map(unstopped, sentences))
 
 
 def number(value: int) -> str:

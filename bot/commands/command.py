@@ -165,6 +165,14 @@ def parse_command(text: str) -> tuple[str, str]:
     return name, argument
 
 
+def tapped_number(call: CommandCall) -> str:
+    """The number of what a tapped command is about. Raises WrongArgument."""
+    number = call.argument.strip().removeprefix("#")
+    if not (number.isascii() and number.isdigit() and len(number) <= 15):
+        raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
+    return number
+
+
 def help_text(table: Mapping[str, Command]) -> str:
     """The commands, a line each, put together by what they are about."""
     parts = []

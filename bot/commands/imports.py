@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from config.texts import N_, _
 from memory.buttons import Button, undo_button
 from memory.imports.importing import describe, format_left_out
@@ -37,14 +37,12 @@ class ImportCommands:
             raise WrongArgument(
                 _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
             )
-        number = call.argument.removeprefix("#")
-        if number.isascii() and number.isdigit() and len(number) <= 15:
+        if call.argument:
+            number = tapped_number(call)
             media = await self.media.get(call.session.owner, int(number), call.session.id)
             if media is None:
                 raise WrongArgument(_("There is no file {number}: send it again.", number=number))
             name, content = media.name, await self.sources.fetch(media)
-        elif call.argument:
-            raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
         else:
             name, content = LIST_NAME, (await self._pasted(call)).encode()
         async with on_disk(name, content) as path:

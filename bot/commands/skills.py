@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.commands.command import Access, CommandCall, WrongArgument, command
+from bot.commands.command import Access, CommandCall, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import can_be_skill
 from config.texts import N_, _
 from pipeline.skills import package_of, read_package
@@ -32,7 +32,7 @@ class SkillCommands:
 
     @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
     async def keepskill(self, call: CommandCall) -> str:
-        number = _number(call)
+        number = tapped_number(call)
         media = await self.media.get(call.session.owner, int(number), call.session.id)
         package = None
         if media is not None:
@@ -43,7 +43,7 @@ class SkillCommands:
 
     @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
     async def makeskill(self, call: CommandCall) -> str:
-        entry = await self.entries.get(call.session.owner, f"#{_number(call)}")
+        entry = await self.entries.get(call.session.owner, f"#{tapped_number(call)}")
         if not can_be_skill(entry):
             raise WrongArgument(
                 _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
@@ -54,10 +54,3 @@ class SkillCommands:
     async def _keep(self, package: SkillPackage) -> str:
         await self.skills.keep(package)
         return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)
-
-
-def _number(call: CommandCall) -> str:
-    number = call.argument.strip().removeprefix("#")
-    if not (number.isascii() and number.isdigit() and len(number) <= 15):
-        raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
-    return number

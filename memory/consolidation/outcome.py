@@ -92,17 +92,7 @@ class Consolidated:
     @property
     def _sure(self) -> list[str]:
         """What was learned and is confirmed, each with what it takes the place of."""
-        return [
-            _(
-                "{content} (was: {former})",
-                content=listed([item.entry.content]),
-                former=listed([item.superseded.content]),
-            )
-            if item.superseded
-            else item.entry.content
-            for item in self.learned
-            if item.entry.unconfirmed is None
-        ]
+        return [item.wording for item in self.learned if item.entry.unconfirmed is None]
 
     @property
     def _doubted(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import _, unstopped
 from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
 from memory.ledger.proposals import Proposal
@@ -48,6 +49,14 @@ class Learned:
     known: bool = False
     change: int | None = None
     in_file: bool = False
+
+    @property
+    def wording(self) -> str:
+        """What is known by it, as part of a sentence, with what it takes the place of."""
+        content = unstopped(self.entry.content)
+        if self.superseded is None:
+            return content
+        return _("{content} (was: {former})", content=content, former=unstopped(self.superseded.content))
 
 
 class FactStore:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from config.texts import N_, _, listed
+from config.texts import N_, _, listed, unstopped
 from memory.buttons import Button, Notice, edit_button, undo_button
 from memory.capture.capture import captured, objects, requested, restated, to_forget
 from memory.capture.classifier import CaptureKind
@@ -253,7 +253,7 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
     ]
     lines += [
         Notice(
-            _("I remember this: {content}. Is it wrong?", content=listed([memory.content])),
+            _("I remember this: {content}. Is it wrong?", content=unstopped(memory.content)),
             (
                 (
                     _forgetting(memory),
@@ -266,12 +266,14 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
     edits = [edit_button(learned.entry.id, learned.entry.content) for learned in news]
     undo = undo_button(outcome.change, "") if outcome.change is not None else None
     if len(news) + (outcome.note is not None) > 1:
-        contents = listed([*([outcome.note] if outcome.note is not None else []), *map(_content, news)])
+        contents = listed(
+            [*([outcome.note] if outcome.note is not None else []), *(learned.wording for learned in news)]
+        )
         text = _("Noted: {contents} (/undo takes it all back)", contents=contents)
         rows = (((undo,),) if undo is not None else ()) + tuple((edit,) for edit in edits)
         return [Notice(text, rows), *lines]
     if outcome.note is not None:
-        text, about = _("Noted: {content} (/undo takes it back)", content=listed([outcome.note])), outcome.note
+        text, about = _("Noted: {content} (/undo takes it back)", content=unstopped(outcome.note)), outcome.note
         edits = [edit_button(outcome.note_entry.id, outcome.note)] if outcome.note_entry is not None else []
     elif news:
         text, about = _said(news[0]), news[0].entry.content
@@ -286,17 +288,10 @@ def _forgetting(memory: NamedMemory) -> Button:
 
 
 def _said(learned: Learned) -> str:
-    content, former = listed([learned.entry.content]), learned.superseded
+    content, former = unstopped(learned.entry.content), learned.superseded
     if former is None:
         return _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(learned.entry.kind), content=content)
-    return _("Noted: {content} (was: {former}; /undo takes it back)", content=content, former=listed([former.content]))
-
-
-def _content(learned: Learned) -> str:
-    content, former = listed([learned.entry.content]), learned.superseded
-    return (
-        content if former is None else _("{content} (was: {former})", content=content, former=listed([former.content]))
-    )
+    return _("Noted: {content} (was: {former}; /undo takes it back)", content=content, former=unstopped(former.content))
 
 
 def _is_of_the_speaker(captured: Captured) -> bool:
