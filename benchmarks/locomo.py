@@ -6,9 +6,10 @@ how many questions any, and for how many all of the messages that answer it stan
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
 --embedder the local embedding model compares meanings; without it no model takes part. With --talk each question also
 stands in a message with 24 words of talk before it, after it and around it (benchmarks/talk.py), once with its question
-mark and once without. With --peers the same questions are also asked of plain BM25 and of cosines alone
-(benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the group form, with and
-without the embedder.
+mark and once without. With --among N each question is also asked by who has imported a history of N messages, made of
+the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain BM25
+and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the
+group form, with and without the embedder.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.embedding import embedded
+from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
@@ -36,6 +38,7 @@ from benchmarks.talk import Place, inside_talk
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
+from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
 from memory.search.activation import Activation
 from memory.search.ranking import Ranker
@@ -48,6 +51,7 @@ from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
+from tests.support.talk import ledger_over
 
 Within = Callable[[str], str]
 """Makes a message of a question."""
@@ -103,12 +107,12 @@ class Asking:
 
 
 async def answered(
-    dialogues: list[Dialogue], form: Form, models: MeaningModels, within: Within = str
+    dialogues: list[Dialogue], form: Form, models: MeaningModels, within: Within = str, among: int = 0
 ) -> tuple[list[Answered], dict[str, float]]:
     """All questions of all dialogues in one form, in a store of its own; and the noise.
 
     That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything. within:
-    makes the message of a question or of one of those.
+    makes the message of a question or of one of those. among: so many imported messages each owner has besides.
     """
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
@@ -117,6 +121,12 @@ async def answered(
                 (dialogue, await keep(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_TELLING)
             ]
+            for number, (_, session) in enumerate(track(kept, "Importing", console=_TELLING) if among else ()):
+                others = dialogues[:number] + dialogues[number + 1 :]
+                texts = [text for other in others for text in other.texts.values()]
+                history = write_history(Path(folder) / "history.zip", texts, among)
+                ledger = ledger_over(database, system_clock)
+                await ForeignImport(database, ledger, in_utc).run(history, session)
             vector_search = (
                 await embedded(database, Search(database), models.embedder) if models.embedder is not None else None
             )
@@ -180,6 +190,7 @@ async def main() -> None:
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
     parser.add_argument("--peers", action="store_true", help="ask other methods too; compares meanings")
     parser.add_argument("--talk", action="store_true", help="ask each question inside 24 words of talk too")
+    parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
     local = LocalModels()
@@ -191,6 +202,10 @@ async def main() -> None:
             name: await answered(dialogues, Form.GROUP, models, within)
             for name, within in (_TALK.items() if arguments.talk else ())
         }
+        hidden = {
+            f"{form}, among {arguments.among:,}": await answered(dialogues, form, models, among=arguments.among)
+            for form in (Form if arguments.among else ())
+        }
         if arguments.peers:
             compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
     finally:
@@ -200,9 +215,9 @@ async def main() -> None:
     for form, (answers, noise) in measured.items():
         console.print(f"{form} form, {_noise(noise)}", soft_wrap=True)
         console.print(ranking(form, answers))
-    if talked:
-        console.print(headline({name: answers for name, (answers, _) in talked.items()}))
-    for name, (_, noise) in talked.items():
+    for besides in filter(None, (talked, hidden)):
+        console.print(headline({name: answers for name, (answers, _) in besides.items()}))
+    for name, (_, noise) in (talked | hidden).items():
         console.print(f"{name}, {_noise(noise)}", soft_wrap=True)
     if compared:
         console.print(methods(compared))
@@ -211,6 +226,7 @@ async def main() -> None:
         figures |= {"questions": len(measured[Form.GROUP][0])}
         figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
         figures |= {"talk": {name: summary(answers) for name, (answers, _) in talked.items()}} if talked else {}
+        figures |= {"among": {name: summary(answers) for name, (answers, _) in hidden.items()}} if hidden else {}
         figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,6 +20,7 @@ from bot.commands.skills import SkillCommands
 from bot.commands.status import MemoryReport, Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
+from bot.jobs.import_learning import BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
@@ -27,6 +29,7 @@ from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL as TELEGRAM
+from bot.web import page_address
 from bot.web.server import Pages
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings, check_together
@@ -41,6 +44,7 @@ from memory.consolidation.review import Review
 from memory.errors import StoreError
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
+from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.search.activation import use_half_life
 from memory.service.usage import UsageLog
@@ -96,6 +100,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+IMPORT_PURPOSE = "import"
 MCP_PAUSE = 300.0
 """Seconds at most between two tries to reach a server of tools that is off."""
 
@@ -109,6 +114,7 @@ class Jobs:
     offers: DateOffers | None
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
+    importing: BackgroundImportLearning
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +151,7 @@ class App:
             self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
             self.jobs.weekly.start(self.tasks)
+            self.jobs.importing.start(self.tasks)
 
 
 @contextlib.asynccontextmanager
@@ -255,6 +262,22 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
+    ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
+    learning = BackgroundImportLearning(
+        ImportLearning(
+            memory.database,
+            memory.ledger,
+            memory.facts,
+            Extractor(ask_for_import, talking.contract, memory.facts, counter, clock, memory.zone_of),
+            FactChecker(SecondLook(ask_for_import, talking.contract.is_reliable)),
+            partial(usage.tokens_today_for, IMPORT_PURPOSE),
+            settings.import_daily_tokens,
+        ),
+        memory.database,
+        memory.notices,
+        languages,
+        talking.quiet,
+    )
     weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
@@ -314,6 +337,7 @@ def _assemble(
         memory.reinforcement,
         memory.search,
         memory.lookup,
+        page_address(settings.web_url),
     )
     changing = MemoryCommands(
         memory.entries,
@@ -330,7 +354,9 @@ def _assemble(
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
-    importing = (ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions),) if enabled else ()
+    importing = (
+        (ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions, learning),) if enabled else ()
+    )
     reminding_commands = ReminderCommands(memory.reminders)
     using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
     groups = (
@@ -355,7 +381,7 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, schedule, offers, housekeeping, embedding)
+    jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
     return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
 

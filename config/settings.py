@@ -127,6 +127,7 @@ class Settings(BaseSettings):
     turn_max_model_calls: int = Field(default=24, ge=1, le=1000)
     turn_max_tool_calls: int = Field(default=80, ge=0, le=10_000)
     turn_max_seconds: float = Field(default=600, gt=0, le=86_400)
+    import_daily_tokens: int = Field(default=100_000, ge=1)
     daily_token_limit: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="before")

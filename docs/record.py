@@ -1,6 +1,6 @@
-"""Records the chat that README.md shows: `python -m docs.record` draws docs/conversation.svg and prints the text.
+"""Records the chats that README.md and docs/import.md show: `python -m docs.record` draws them and prints their text.
 
-The real bot talks to a local Bot API server; only the model's own sentences are scripted. A test plays it again.
+The real bot talks to a local Bot API server; only the model's own sentences are scripted. A test plays them again.
 """
 
 from __future__ import annotations
@@ -8,16 +8,21 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config.logs import configure_logging
 from docs.chat_picture import drawn
 from docs.record_telegram import ANN, Clock, Recording, Shown, as_lines, running, scripted
-from docs.telegram_scenes import Step, Waits, Writes, command
+from docs.telegram_scenes import CallbackHandler, Sends, Step, Waits, Writes, command
+from tests.support import exports
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 
-PICTURE = Path(__file__).with_name("conversation.svg")
-STEPS: tuple[Step, ...] = (
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER = Path(__file__).parent
+CONVERSATION: tuple[Step, ...] = (
     Writes({"en": "I live in Kyiv."}, {"en": "Good to know!"}),
     Waits(24 * 20 - 1.5, changes=0),
     Writes({"en": "I moved from Kyiv to Lviv yesterday."}, {"en": "I hope you like it there."}),
@@ -25,24 +30,56 @@ STEPS: tuple[Step, ...] = (
     command("/memory why"),
     command("/undo"),
 )
+TALKS = (
+    ("How do I get wax off a table cloth?", "Let it harden, scrape it off, then iron it between paper."),
+    (
+        "We rented a boat called Galeb in Rovinj. What should we look at before we sail?",
+        "The engine hours, the anchor chain, the life jackets and the weather.",
+    ),
+    ("Write a limerick on a heron.", "A heron who stood in the rain ..."),
+)
+"""What was said to ChatGPT, a conversation each."""
 
 
-async def play() -> list[Shown]:
+def _export() -> bytes:
+    conversations = []
+    for number, talk in enumerate(TALKS):
+        first = number * 10_000  # a week later
+        conversation = exports.chatgpt_conversation(first, len(talk))
+        for at, words in enumerate(talk):
+            conversation["mapping"][f"m{first + at}"]["message"]["content"]["parts"] = [words]
+        conversations.append(conversation)
+    with tempfile.TemporaryDirectory() as folder:
+        return exports.write_zip(Path(folder) / "chatgpt.zip", {"conversations.json": conversations}).read_bytes()
+
+
+IMPORT: tuple[Step, ...] = (
+    Sends("chatgpt.zip", _export()),
+    CallbackHandler("Import"),
+    Writes({"en": "What was our boat in Rovinj called?"}, {"en": "Galeb. You rented it in March 2023."}),
+    command("/memory why"),
+)
+RECORDINGS = {"conversation.svg": CONVERSATION, "import.svg": IMPORT}
+"""The pictures, with what is done in them."""
+
+
+async def play(steps: Sequence[Step]) -> list[Shown]:
     """What came to stand in the chat."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             clock = Clock()
             telegram.register_chat(ANN)
             async with running(scripted(Path(folder), model), telegram, clock):
-                return await Recording(telegram, model, clock, "en").play(STEPS)
+                return await Recording(telegram, model, clock, "en").play(steps)
 
 
 def main() -> None:
     """Record."""
     configure_logging("error", "console")
-    shown = asyncio.run(play())
-    PICTURE.write_text(drawn(shown, "Mneme"), encoding="utf-8")
-    print(as_lines(shown))
+    for name, steps in RECORDINGS.items():
+        shown = asyncio.run(play(steps))
+        (FOLDER / name).write_text(drawn(shown, "Mneme"), encoding="utf-8")
+        print(as_lines(shown), end="\n\n")
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import Settings
 from config.texts import LANGUAGES, _, use_language
-from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Waits, Writes
+from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Sends, Waits, Writes
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_files import document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -138,6 +139,9 @@ class Recording:
             else:
                 self._says(text, ANN, reply_to_message_id=replied)
             said = f"{'(a photo) ' if step.photo else ''}{text}"
+        elif isinstance(step, Sends):
+            self._says(None, ANN, sends=document(step.name, step.content))
+            said = f"(a file) {step.name}"
         elif isinstance(step, Comes):
             self._says(step.text, BOB, first_name="Bob")
         else:

@@ -43,6 +43,15 @@ class CallbackHandler:
 
 
 @dataclass(frozen=True, slots=True)
+class Sends:
+    """Ann sends a file."""
+
+    name: str
+    content: bytes
+    changes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Comes:
     """A stranger writes, whom nobody has let in."""
 
@@ -58,7 +67,7 @@ class Waits:
     changes: int = 1
 
 
-Step = Writes | CallbackHandler | Comes | Waits
+Step = Writes | Sends | CallbackHandler | Comes | Waits
 
 
 @dataclass(frozen=True, slots=True)

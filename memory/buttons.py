@@ -22,7 +22,7 @@ class Button:
     the place of the message that the button stands under (commands only). minutes: how long it may be pressed; None:
     for as long as the mail of the channel is kept. again: it may be pressed again and again, and uses up nothing.
     by_reply: it is no button but a question; whoever answers the message by a reply says `text` and then their words,
-    once. `label` is shown where they write.
+    once. `label` is shown where they write. Where `text` is an address that begins with PAGE, the press opens it.
     """
 
     label: str
@@ -46,16 +46,22 @@ class Notice:
     keyboard: Keyboard = ()
 
 
+PAGE = "https://"
+"""What the text of a button begins with that opens a page."""
 THIS_TURN = "{turn}"
 """Stands in a button's text for the number of the turn that its reply ends, which nobody knows before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedButton:
-    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
+    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else.
+
+    page: the address that it opens instead.
+    """
 
     id: str
     label: str
+    page: str | None = None
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
@@ -70,6 +76,11 @@ def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
 def undo_button(change: int, about: str) -> Button:
     """Takes back the change of memory of that number."""
     return Button(_("Undo"), f"/undo_{change}", about)
+
+
+def page_button(address: str) -> Button:
+    """Opens the memory page; in a private chat only, as Telegram has it."""
+    return Button(_("Open the page"), address, again=True)
 
 
 def edit_button(entry: int, about: str) -> Button:

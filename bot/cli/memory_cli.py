@@ -281,6 +281,9 @@ def import_memory(
     path: Annotated[Path, typer.Argument(metavar="PATH")],
     owner: Owner = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would come.")] = False,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Have the bot learn from the newest imported conversations.")
+    ] = False,
 ) -> None:
     """Take in what another program exported, or a whole export of Mneme.
 
@@ -291,10 +294,10 @@ def import_memory(
 
     async def work(shelf: OpenMemory) -> None:
         if _is_foreign(path):
-            await _import_foreign(shelf, path, owner, dry_run=dry_run)
+            await _import_foreign(shelf, path, owner, dry_run=dry_run, learn=learn)
             return
-        if dry_run or owner is not None:
-            raise typer.BadParameter("an export of Mneme is imported whole: leave out --dry-run and --owner.")
+        if dry_run or learn or owner is not None:
+            raise typer.BadParameter("an export of Mneme is imported whole: leave out --dry-run, --learn and --owner.")
         done = await shelf.memory.importer.run(path)
         typer.echo(f"{done.rows} rows of memory and log and the Markdown files were imported from {path}.")
         if done.left_out:
@@ -313,9 +316,10 @@ def _is_foreign(path: Path) -> bool:
     return False
 
 
-async def _import_foreign(shelf: OpenMemory, path: Path, owner: str | None, *, dry_run: bool) -> None:
+async def _import_foreign(shelf: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool) -> None:
     from bot.console.console import console_address
     from memory.imports.importing import describe, format_left_out
+    from memory.imports.learning import request_learning
     from memory.log.sessions import SHARED_OWNER, Address
 
     whose = shelf.writer(owner)
@@ -335,6 +339,9 @@ async def _import_foreign(shelf: OpenMemory, path: Path, owner: str | None, *, d
         typer.echo(line)
     if change is not None:
         typer.echo(f"`mneme memory undo --owner {whose}`, or /undo in the chat, takes it back.")
+    if learn and not dry_run:
+        count = await request_learning(shelf.memory.database, session.owner)
+        typer.echo(f"The running bot learns from the {count} newest in the background: see /memory unsure there.")
 
 
 def reindex() -> None:

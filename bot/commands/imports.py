@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from config.texts import N_, _
+from config.texts import N_, _, ngettext
 from memory.buttons import Button, undo_button
 from memory.imports.importing import describe, format_left_out
 from memory.imports.memories import is_list
@@ -14,12 +14,14 @@ from memory.imports.source import on_disk
 from memory.messages import Role
 
 if TYPE_CHECKING:
+    from bot.jobs.import_learning import BackgroundImportLearning
     from memory.imports.importing import ForeignImport
     from memory.log.sessions import SessionService
     from memory.media.media import MediaStore
     from pipeline.media.files import MediaSources
 
 LIST_NAME = "list.txt"
+LEARN = "learn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,18 @@ class ImportCommands:
     media: MediaStore
     sources: MediaSources
     sessions: SessionService
+    learning: BackgroundImportLearning
 
-    @command("import", N_("Import a file or a list that you sent"), "[NUMBER]", access=Access.MANAGERS, listed=False)
+    @command(
+        "import", N_("Import a file or a list that you sent"), "[NUMBER|learn]", access=Access.MANAGERS, listed=False
+    )
     async def import_(self, call: CommandCall) -> CommandResult:
         if call.session.private:
             raise WrongArgument(
                 _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
             )
+        if call.argument.lower() == LEARN:
+            return await self._learn(call.session.owner)
         if call.argument:
             number = tapped_number(call)
             media = await self.media.get(call.session.owner, int(number), call.session.id)
@@ -50,9 +57,23 @@ class ImportCommands:
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:
             return text
-        unsure = Button(_("Confirm them all"), "/confirm imported")
-        rows = ((undo_button(done.change, ""),), *(((unsure,),) if done.report.memories else ()))
-        return Answer(text, rows)
+        rows = [(undo_button(done.change, ""),)]
+        if done.report.memories:
+            rows.append((Button(_("Confirm them all"), "/confirm imported"),))
+        if done.report.conversations:
+            rows.append((Button(_("Learn from the newest"), f"/import {LEARN}"),))
+        return Answer(text, tuple(rows))
+
+    async def _learn(self, owner: str) -> str:
+        count = await self.learning.request(owner)
+        if not count:
+            return _("There is no imported conversation that I haven't learned from.")
+        return ngettext(
+            "I'll learn from the newest imported conversation in the background, and ask before I use what I learned.",
+            "I'll learn from the {n} newest imported conversations in the background, and ask before I use what I"
+            " learned. Send it again for the next ones.",
+            count,
+        )
 
     async def _pasted(self, call: CommandCall) -> str:
         """The newest list in the conversation."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from config.texts import N_, _, in_line, ngettext
-from memory.buttons import Button, Notice, edit_button, in_rows, right_or_wrong, rows_of
+from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
 from memory.search.reading import Wanted
@@ -78,11 +78,13 @@ class MemoryQueries:
     reinforcement: Reinforcement
     search: Search
     lookup: MemoryLookup
+    page: str | None
 
     @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            return await self._overview(call.session.owner)
+            # the Mini App opens in private chats only
+            return await self._overview(call.session.owner, self.page if call.asker is None else None)
         owner = call.session.owner
         named = await quoted_name(self.entries, owner, call.argument)
         if named is not None:
@@ -135,7 +137,7 @@ class MemoryQueries:
         ways, here = (_("Back"), _("More")), hits[(page - 1) * PAGE : page * PAGE]
         return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
 
-    async def _overview(self, owner: str) -> CommandResult:
+    async def _overview(self, owner: str, page: str | None) -> CommandResult:
         counts = await self.entries.counts(owner)
         of_file = len(await self.lookup.lines(owner))
         if not counts and not of_file:
@@ -147,6 +149,7 @@ class MemoryQueries:
         parts += [", ".join(kinds), _("/memory KIND lists one kind, /memory search WORDS finds the rest.")]
         unsure = bool(await self.entries.unconfirmed(owner, 1))
         rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
+        rows = rows if page is None else (*rows, (page_button(page),))
         return Answer("\n\n".join(parts), rows)
 
     async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import structlog
-from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters
+from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters, WebAppInfo
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.tasks import Backoff
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.telegram.rendering import Part
-    from memory.buttons import PlacedKeyboard
+    from memory.buttons import PlacedButton, PlacedKeyboard
     from memory.log.sessions import Address
     from memory.media.media import Media
 
@@ -209,8 +209,14 @@ def _seconds(pause: int | timedelta) -> float:
 
 def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
     """The buttons under a message; None where there are none."""
-    rows = [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in keyboard]
+    rows = [[_button(button) for button in row] for row in keyboard]
     return InlineKeyboardMarkup(rows) if rows else None
+
+
+def _button(button: PlacedButton) -> InlineKeyboardButton:
+    if button.page is not None:
+        return InlineKeyboardButton(button.label, web_app=WebAppInfo(button.page))
+    return InlineKeyboardButton(button.label, callback_data=button.id)
 
 
 def asking(label: str) -> ForceReply:

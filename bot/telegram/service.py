@@ -28,6 +28,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.sources import Contact, Poller, Webhook
 from bot.telegram.updates import UpdateParser
+from bot.web import page_address
 from config.errors import ConfigurationError
 from config.process import connections, loading_for_good
 from memory.access import AccessList
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import httpx
-    from pydantic import HttpUrl
 
     from bot.app import App
     from config.settings import Settings
@@ -155,7 +155,7 @@ async def run_telegram(app: App) -> None:
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
-        menu_page = _page_of(app.settings.web_url)
+        menu_page = page_address(app.settings.web_url)
         menu = Menu(bot, published, app.runner.commands.values(), menu_page)
         # beside the rest: nobody is to wait for what is only shown
         tasks.start(menu.publish(), "menu")
@@ -205,11 +205,6 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> 
     if url is None or secret is None:
         return Poller(bot, receiver.receive, contact)
     return Webhook(bot, receiver.receive, contact, app.pages, str(url), secret.get_secret_value())
-
-
-def _page_of(url: HttpUrl | None) -> str | None:
-    """Where Telegram opens the memory page; None where it is not served, or not as Telegram wants it."""
-    return f"{str(url).rstrip('/')}/page/" if url is not None and url.scheme == "https" else None
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

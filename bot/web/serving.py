@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from bot.web import PAGE
 from bot.web.asgi import HOST, web_served
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl
 
     from bot.app import App
-
-PAGE = "page"
-"""Below WEB_URL."""
 
 
 @contextlib.asynccontextmanager

@@ -50,6 +50,7 @@ class Doubt(StrEnum):
     FOREIGN_WORDS = N_("part of it was written by somebody else")
     UNCLEAR = N_("it may not follow from what you said")
     CONTRADICTED = N_("it seems to contradict what you said")
+    IMPORTED = N_("imported from another program")
 
 
 class Refusal(StrEnum):

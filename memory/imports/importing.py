@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from config.texts import N_, _, ngettext
 from memory.clock import to_text
 from memory.errors import MemoryRefused
+from memory.facts.fact import Doubt
 from memory.imports.detection import detected
 from memory.imports.items import ImportedMemory, ImportRefused
 from memory.imports.planning import MEMORIES, ImportReport, Part, Piece, pieces
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     _Known = dict[str, dict[str, list[Part]]]
     """What was imported before, by program and by the id there."""
 
-UNCONFIRMED = N_("imported from another program")
 UNDONE = N_("The import was undone while it ran: nothing more is imported.")
 _NEW_PIECES = 50
 """Pieces that are read at a time, beside the loop."""
@@ -147,7 +147,7 @@ class ForeignImport:
                     author=Author.IMPORT,
                     trusted=False,
                     valid_from=memory.at,
-                    unconfirmed=UNCONFIRMED,
+                    unconfirmed=Doubt.IMPORTED,
                 )
                 try:
                     entry = await change.add(new)

@@ -79,15 +79,17 @@ class UsageLog:
         """Prompt and completion tokens of all calls since midnight in the installation's zone."""
         return (await self.today()).tokens
 
+    async def tokens_today_for(self, purpose: str) -> int:
+        """Tokens of the calls with one purpose since midnight in the installation's zone."""
+        query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM usage WHERE at >= ? AND purpose = ?"
+        return int(await self._database.value(query, (self._midnight(), purpose)) or 0)
+
     async def today(self) -> Spent:
         """What all calls since midnight in the installation's zone have cost."""
-        now = self._clock().astimezone(self._zone)
-        # fold: where clocks go back over midnight the day begins at the first of the two
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
         rows = await self._database.rows(
             "SELECT model, cost IS NOT NULL AS priced, sum(prompt_tokens + completion_tokens) AS tokens,"
             " total(cost) AS cost FROM usage WHERE at >= ? GROUP BY model, priced ORDER BY min(id)",
-            (to_text(midnight),),
+            (self._midnight(),),
         )
         return Spent(
             tokens=sum(row["tokens"] for row in rows),
@@ -95,3 +97,8 @@ class UsageLog:
             priced=any(row["priced"] for row in rows),
             unpriced=tuple(row["model"] for row in rows if not row["priced"]),
         )
+
+    def _midnight(self) -> str:
+        now = self._clock().astimezone(self._zone)
+        # fold: where clocks go back over midnight the day begins at the first of the two
+        return to_text(now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from memory.buttons import THIS_TURN, PlacedButton, PlacedKeyboard
+from memory.buttons import PAGE, THIS_TURN, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
 from memory.messages import storable
 
@@ -26,7 +26,8 @@ PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > p
 """Whether the button `b` can still be pressed."""
 
 PLACED = (
-    "(SELECT json_group_array(json_array(b.line, b.id, b.label)) FROM"
+    "(SELECT json_group_array(json_array(b.line, b.id, b.label,"
+    f" CASE WHEN b.said LIKE '{PAGE}%' THEN b.said END)) FROM"
     f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND NOT b.by_reply AND {PRESSABLE} ORDER BY b.rowid) b)"
 )
 """The buttons under the reply `o` that can still be pressed, for `placed`."""
@@ -73,4 +74,4 @@ async def place_buttons(
 def placed(query: str) -> PlacedKeyboard:
     """The rows in what `PLACED` gives."""
     rows = groupby(json.loads(query), key=lambda button: button[0])
-    return tuple(tuple(PlacedButton(button_id, label) for _, button_id, label in row) for _, row in rows)
+    return tuple(tuple(PlacedButton(*button) for _, *button in row) for _, row in rows)

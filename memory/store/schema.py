@@ -32,7 +32,13 @@ _IMPORTED: Migration = (
     "CREATE UNIQUE INDEX imported_conversations ON imported (conversation_id) WHERE conversation_id IS NOT NULL",
     "CREATE INDEX undone_imports ON imported (id) WHERE undone",
 )
-MIGRATIONS: tuple[Migration, ...] = (_IMPORTED,)
+_LEARNING_FROM_IMPORTS: Migration = (
+    # how often it is still to be tried to learn from a conversation, 0: it is not asked for; and what was read of it
+    "ALTER TABLE imported ADD COLUMN learning_tries INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE imported ADD COLUMN learned_through INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX imports_to_learn ON imported (owner_id) WHERE learning_tries",
+)
+MIGRATIONS: tuple[Migration, ...] = (_IMPORTED, _LEARNING_FROM_IMPORTS)
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 

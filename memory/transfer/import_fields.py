@@ -226,6 +226,8 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "messages": _number(),
         "digest": _NAME,
         "undone": _FLAG,
+        "learning_tries": _number(),
+        "learned_through": _number(),
     },
     "markers": {
         "id": _ID,

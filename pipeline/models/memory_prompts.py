@@ -56,11 +56,12 @@ class ModelSummarizer:
 
 
 class ModelConsolidator:
-    """Asks the quick model for the JSON of a consolidation."""
+    """Asks the quick model for the JSON of a consolidation. purpose: names its calls in the usage log."""
 
-    def __init__(self, model: ChatModel, clock: Clock) -> None:
+    def __init__(self, model: ChatModel, clock: Clock, purpose: str = "consolidation") -> None:
         self._model = model
         self._clock = clock
+        self._purpose = purpose
 
     async def __call__(self, prompt: str, seconds: float) -> Completion:
         """The model's answer to `prompt`, as it came, in so many seconds for all models that are tried.
@@ -71,7 +72,7 @@ class ModelConsolidator:
             messages=[Message(Role.USER, prompt, self._clock())],
             tier=Tier.FAST,
             temperature=CONSOLIDATION_TEMPERATURE,
-            purpose="consolidation",
+            purpose=self._purpose,
             json=True,
             background=True,
             whole=True,

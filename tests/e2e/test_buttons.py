@@ -528,3 +528,19 @@ async def test_presses_of_strangers_that_can_not_be_read_are_answered_once(
         await said(telegram, "You said: hi")
         await telegram.wait_for(lambda: toasts(telegram))
     assert toasts(telegram) == ["This bot is private."]
+
+
+async def test_memory_offers_the_page_where_it_is_served_and_not_in_a_group(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}", web_url="https://memory.example.org"):
+        for text in ("/remember The boat is red.", "/memory"):
+            telegram.user_says(text, chat_id=ANN)
+            telegram.user_says(text, chat_id=GROUP, chat_type="supergroup", user_id=ANN)
+        await said(telegram, "What I remember")
+        await said(telegram, "What I remember", GROUP)
+        assert "Open the page" in labels(telegram)
+        assert "Open the page" not in labels(telegram, GROUP)
+    rows = [row for message in telegram.sent(ANN) for row in (message.reply_markup or {}).get("inline_keyboard", [])]
+    opened = [button["web_app"] for row in rows for button in row if "web_app" in button]
+    assert opened == [{"url": "https://memory.example.org/page/"}]

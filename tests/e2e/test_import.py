@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport
 from memory.imports.items import ImportRefused
 from memory.imports.whatsapp import day_order
@@ -17,6 +18,7 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store import erasure
 from tests.support import exports
+from tests.support.servers.model import Says
 from tests.support.servers.telegram_files import document
 from tests.support.serving import ANN, press, texts
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from memory.imports.importing import ImportDone
     from memory.store.database import Database
     from tests.conftest import OpenApp
-    from tests.support.fakes import Person
+    from tests.support.fakes import FakeClock, Person
+    from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
@@ -308,3 +311,72 @@ async def test_nothing_is_imported_into_a_private_talk(person: Person) -> None:
     await person.says("/private")
     await person.says("[2025-03-14] - I live in Lviv.\n[unknown] - I prefer tea.")
     assert "Nothing is kept of a private talk" in await person.says("/import")
+
+
+LEARNED = {
+    "subject": "ferry",
+    "fact": "The user took the ferry to Odesa, message number8.",
+    "kind": "fact",
+    "message": 9,
+    "quote": exports.words_of(8),
+}
+
+
+def learning(model: ModelServer, *facts: object) -> None:
+    """Have the model learn facts from whatever it reads, and ask to forget what is known."""
+    forget = [{"subject": "spare-key", "message": 9, "quote": exports.words_of(8)}]
+    answer = {"history_entry": "They talked.", "memory_update": "- a new page", "facts": facts, "forget": forget}
+    model.consolidation = lambda _: Says(json.dumps(answer))
+
+
+async def test_what_is_learned_from_an_import_waits_for_a_person_and_goes_with_its_undo(
+    app: App, person: Person, model: ModelServer, tmp_path: Path
+) -> None:
+    await person.says("/remember The spare key is at Ann's.")
+    before = await kept(app, tmp_path / "before")
+    done = await imported(app, exports.chatgpt(tmp_path, 10))
+    await app.jobs.importing.run_requested()
+    assert not model.consolidations  # nobody asked for it
+    learning(model, LEARNED, LEARNED | {"subject": "other", "fact": "They keep bees.", "quote": "They keep bees."})
+    agreeing, model.second_look = model.second_look, lambda _: Says("I can't tell.")
+    assert "newest imported conversation" in await person.says("/import learn")
+    await app.jobs.importing.run_requested()
+    assert "haven't learned from" in await person.says("/import learn")
+    (entry,) = await app.memory.entries.unconfirmed(OWNER)
+    assert (entry.content, entry.unconfirmed) == (LEARNED["fact"], Doubt.IMPORTED)
+    assert entry.valid_from is not None
+    assert entry.valid_from.date() == exports.FIRST.date()
+    notice = await app.memory.database.value("SELECT text FROM notices")
+    assert "I learned 1 memory from your imported conversations" in notice
+    assert not await app.memory.database.value("SELECT count(*) FROM entries WHERE content LIKE '%new page%'")
+    model.second_look = agreeing
+    await app.jobs.consolidation.review()
+    (entry,) = await app.memory.entries.unconfirmed(OWNER)  # a later look confirms nothing that was imported
+    await app.memory.undo.undo(OWNER, done.change)
+    after = await kept(app, tmp_path / "after")
+    assert {name for name in before if after[name] != before[name]} == {"rows/usage.jsonl", "rows/notices.jsonl"}
+
+
+async def test_learning_from_imports_keeps_to_its_tokens_of_a_day(
+    start: OpenApp, model: ModelServer, clock: FakeClock, tmp_path: Path
+) -> None:
+    async with start(import_daily_tokens=1) as app:
+        await imported(app, exports.chatgpt(tmp_path, 30))
+        assert await app.jobs.importing.request(OWNER) == 3
+        await app.jobs.importing.run_requested()
+        await app.jobs.importing.run_requested()
+        assert len(model.consolidations) == 1
+        assert "number29" in str(model.consolidations[0].messages)  # the newest first
+        clock.forward(days=1)
+        await app.jobs.importing.run_requested()
+        assert len(model.consolidations) == 2
+
+
+async def test_a_conversation_that_no_model_answers_for_is_tried_thrice(
+    app: App, model: ModelServer, tmp_path: Path
+) -> None:
+    await imported(app, exports.chatgpt(tmp_path, 10))
+    model.consolidation = lambda _: Says("I would rather not.")
+    await app.jobs.importing.request(OWNER)
+    await app.jobs.importing.run_requested()
+    assert len(model.consolidations) == 3

@@ -15,7 +15,7 @@ import pytest
 
 from config.settings import setting_names
 from docs.chat_picture import drawn
-from docs.record import PICTURE, play
+from docs.record import CONVERSATION, FOLDER, RECORDINGS, play
 from docs.record_telegram import as_lines
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def test_ci_runs_the_command_that_the_readme_names_for_it() -> None:
 async def test_the_conversation_that_is_shown_is_what_is_said_in_the_chat() -> None:
     shown = re.search(r"```text\n(.*?)```", FOR_USERS, flags=re.DOTALL)
     assert shown is not None
-    messages = await play()
-    assert shown[1].rstrip() == as_lines(messages)
-    assert PICTURE.read_text(encoding="utf-8") == drawn(messages, "Mneme")
+    assert shown[1].rstrip() == as_lines(await play(CONVERSATION))
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_the_pictures_of_chats_show_what_is_said_there(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == drawn(await play(RECORDINGS[name]), "Mneme")

@@ -156,7 +156,10 @@ def fill_text(message: JsonObject, formatted: FormattedText, markup: JsonObject 
 
 
 def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
-    """The message with those buttons; like Telegram, shows only inline keyboards."""
+    """The message with those buttons; like Telegram, shows only inline keyboards, and Mini Apps in private chats."""
+    buttons = [button for row in (markup or {}).get("inline_keyboard", []) for button in row]
+    if message["chat"]["type"] != "private" and any("web_app" in button for button in buttons):
+        raise bad_request("BUTTON_TYPE_INVALID")
     bare = {key: value for key, value in message.items() if key != "reply_markup"}
     if markup is not None and "inline_keyboard" in markup:
         bare["reply_markup"] = markup

@@ -1,0 +1,49 @@
+"""Years of talk with another assistant, as ChatGPT exports it, made of words that follow each other in given texts.
+
+So it speaks of what the texts speak of, in their words, and says nothing of what is in them: the hardest history among
+which something can be hidden.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import zipfile
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from tests.support import exports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+LENGTHS = range(6, 45)
+"""Words of a message."""
+
+
+def write_history(file: Path, texts: Iterable[str], messages: int) -> Path:
+    """A zip file of conversations with so many messages, the same at every run."""
+    follow: dict[str, list[str]] = defaultdict(list)
+    for text in texts:
+        words = text.split()
+        for word, after in itertools.pairwise(words):
+            follow[word].append(after)
+    source, begin = random.Random(1), [*follow]
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
+        for first in range(0, messages, exports.PER_CONVERSATION):
+            conversation = exports.chatgpt_conversation(first, exports.PER_CONVERSATION)
+            for number in range(first, first + exports.PER_CONVERSATION):
+                parts = conversation["mapping"][f"m{number}"]["message"]["content"]["parts"]
+                parts[0] = _message(source, follow, begin)
+            part.write((b"," if first else b"[") + json.dumps(conversation).encode())
+        part.write(b"]")
+    return file
+
+
+def _message(source: random.Random, follow: dict[str, list[str]], begin: Sequence[str]) -> str:
+    words = [source.choice(begin)]
+    for _ in range(source.choice(LENGTHS) - 1):
+        words.append(source.choice(follow.get(words[-1]) or begin))
+    return " ".join(words)
