@@ -23,9 +23,10 @@ IS_KEPT = f"o.name NOT GLOB '{ERASED}*'"
 MESSAGES = 40
 """Of one slice. Of each the words leave the search index, as do those of its neighbours."""
 ROWS = 100
+MESSAGES_PER_MERGE = 1_000
+"""So many messages are erased before it is looked whether the search index should be merged in between."""
 PARTS = 10
 """Parts of documents of one slice: each has some thousand characters."""
-_CONVERSATION = "SELECT id FROM conversations"
 _SLICES = tuple(
     f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE owner_id = ? LIMIT {most})"
     for table, most in (("changes", ROWS), ("media_parts", PARTS), ("media", ROWS))
@@ -49,20 +50,30 @@ async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
 
 async def erase(database: Database) -> None:
     """Take away what is nobody's, and what came with an import that was undone."""
-    undone = f"{_CONVERSATION} WHERE id IN (SELECT conversation_id FROM imported WHERE undone) LIMIT 1"
-    while (row := await database.row(undone)) is not None:
-        await _shorten(database, row["id"])
+    await _erase_conversations(database, "id IN (SELECT conversation_id FROM imported WHERE undone)")
     await database.write("DELETE FROM imported WHERE undone")
     for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
         owner_id = row["id"]
-        while (row := await database.row(f"{_CONVERSATION} WHERE owner_id = ? LIMIT 1", (owner_id,))) is not None:
-            await _shorten(database, row["id"])
+        await _erase_conversations(database, "owner_id = ?", (owner_id,))
         while await _without_entries(database, owner_id):
             pass
         for statement in _SLICES:
             while await database.write(statement, (owner_id,)):
                 pass
         await database.write("DELETE FROM owners WHERE id = ?", (owner_id,))
+
+
+async def _erase_conversations(database: Database, condition: str, parameters: tuple[object, ...] = ()) -> None:
+    """Delete the conversations that a condition holds of, from the end of each."""
+    erased, query = 0, f"SELECT id FROM conversations WHERE {condition} LIMIT 1"
+    while (row := await database.row(query, parameters)) is not None:
+        await _shorten(database, row["id"])
+        erased += MESSAGES
+        # A merge writes a slice of what remains at a time, but skips what was erased in one go, however much that is:
+        # so it is not let become more than half of what remains.
+        if erased >= MESSAGES_PER_MERGE and erased * 2 >= await database.value("SELECT count(*) FROM messages"):
+            await database.merge_indexes()
+            erased = 0
 
 
 async def _shorten(database: Database, conversation: int) -> None:

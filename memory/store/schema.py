@@ -37,6 +37,11 @@ _LEARNING_FROM_IMPORTS: Migration = (
     "ALTER TABLE imported ADD COLUMN learning_tries INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE imported ADD COLUMN learned_through INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX imports_to_learn ON imported (owner_id) WHERE learning_tries",
+    # an imported answer has the program that gave it as its speaker
+    "DROP VIEW spoken",
+    """CREATE VIEW spoken AS
+        SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
+        WHERE m.content <> '' AND t.outcome <> 'retried' AND m.role IN ('user', 'assistant')""",
 )
 MIGRATIONS: tuple[Migration, ...] = (_IMPORTED, _LEARNING_FROM_IMPORTS)
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""

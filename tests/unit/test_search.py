@@ -30,7 +30,7 @@ from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
 from memory.undo import Undo
 from tests.support.fakes import FakeClock
-from tests.support.talk import ECHO, Store, assistant, calls, in_utc, result, user
+from tests.support.talk import Store, assistant, calls, in_utc, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -329,10 +329,9 @@ async def test_neighbours_stand_in_one_conversation(store: Store, search: Search
     assert await found(search, "lighthouse") == ["the lighthouse", "is white"]
 
 
-async def test_tool_calls_results_and_recalled_answers_are_not_found(store: Store, search: Search) -> None:
+async def test_tool_calls_and_results_are_not_found(store: Store, search: Search) -> None:
     session = await store.session()
-    echo = Message(Role.ASSISTANT, "apple echo", store.clock(), speaker=ECHO)
-    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), echo)
+    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), assistant("done"))
     assert await found(search, "apple memory_file") == []
 
 
