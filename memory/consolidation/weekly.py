@@ -6,16 +6,18 @@ Nothing is deleted, and one undo takes all of it back.
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _, ngettext
-from memory.consolidation.duplicates import duplicates
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, known_owner
 from memory.store.erasure import IS_KEPT
+from memory.text.naming import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -41,6 +43,10 @@ _TAKEN_BACK = (
     f" WHERE owner_id = ? AND operation = '{Operation.CONSOLIDATE}' AND undone_at IS NOT NULL"
 )
 
+_WORD = re.compile(r"[-−]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[+#$€£¥₴₽%°]")
+# words that come and go without a change of what is said: "The user likes tea", "Likes tea"
+_FILLERS = frozenset({"a", "an", "the", "user"})
+
 
 @dataclass(frozen=True, slots=True)
 class Merge:
@@ -51,21 +57,6 @@ class Merge:
 
     kept: Entry
     others: tuple[Entry, ...]
-
-    @classmethod
-    def of(cls, stored: Entry, others: Sequence[Entry]) -> Merge:
-        """The merge of `others` into one."""
-        everyone = (stored, *others)
-        whole = replace(
-            stored,
-            priority=min((entry.priority for entry in everyone), key=PRIORITY_RANK.__getitem__),
-            subject=next((entry.subject for entry in everyone if entry.subject), None),
-            reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
-            last_reinforced_at=max(entry.last_reinforced_at for entry in everyone),
-            success_count=min(MOST_RECORDED, sum(entry.success_count for entry in everyone)),
-            failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in everyone)),
-        )
-        return cls(whole, tuple(others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +135,7 @@ class WeeklyConsolidation:
     def _plan(self, entries: Sequence[Entry]) -> Plan:
         # the strongest first: it is what the others are held against, so that a second run finds nothing more
         ranked = sorted(entries, key=lambda entry: (-self._score(entry), entry.id))
-        merges = tuple(Merge.of(group[0], group[1:]) for group in duplicates(ranked))
+        merges = tuple(Merge(_joined(group), tuple(group[1:])) for group in duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
         whole = {merge.kept.id: merge.kept for merge in merges}
         remaining = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
@@ -161,6 +152,39 @@ class WeeklyConsolidation:
 
     def _score(self, entry: Entry) -> float:
         return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())
+
+
+def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Groups of entries that say the same, in the order in which they came; each entry in one group at most.
+
+    The same: of one kind, scope and trust, about one subject where they have any, and the same words, numbers and signs
+    in the same order, whatever their case and the marks between them. Neither endings nor order may differ: "Anna
+    worked", "Flies to Kyiv from Lviv" say something else than "Anna works", "Flies from Kyiv to Lviv".
+    """
+    alike: defaultdict[object, list[list[Entry]]] = defaultdict(list)
+    for entry in entries:
+        words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
+        groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
+        for group in groups:
+            if len({item.subject for item in (*group, entry) if item.subject}) <= 1:
+                group.append(entry)
+                break
+        else:
+            groups.append([entry])
+    return [group for groups in alike.values() for group in groups if len(group) > 1]
+
+
+def _joined(group: Sequence[Entry]) -> Entry:
+    """The first of entries that say the same, with what all of them have."""
+    return replace(
+        group[0],
+        priority=min((entry.priority for entry in group), key=PRIORITY_RANK.__getitem__),
+        subject=next((entry.subject for entry in group if entry.subject), None),
+        reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in group)),
+        last_reinforced_at=max(entry.last_reinforced_at for entry in group),
+        success_count=min(MOST_RECORDED, sum(entry.success_count for entry in group)),
+        failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in group)),
+    )
 
 
 async def _changed_since(change: Change, seen: Sequence[Row]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Messages as a model reads them in a prompt, and which of them a person typed."""
+"""Messages as a model reads them in a prompt."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ import itertools
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
-from memory.facts.citation import is_typed
-from memory.messages import Message, Provenance, Role
+from memory.messages import Provenance, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from zoneinfo import ZoneInfo
+
+    from memory.messages import Message
 
 BEGINNING, END = 120, 200
 """How much of a long text is shown: what it is about, and what it ends with, such as a question."""
-
-
-def typed(messages: Iterable[Message]) -> Iterator[Message]:
-    """What the user typed, without what they forwarded or let others say."""
-    return (message for message in messages if is_typed(message))
 
 
 def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:

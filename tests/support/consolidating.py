@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
-from memory.consolidation.due import DueConversations
+from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
-from memory.consolidation.review import Review
 from memory.facts.checker import FactChecker
 from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
@@ -140,20 +138,16 @@ class Bench:
 
         contract = Contract(lambda: part_tokens, is_reliable)
         checker = FactChecker(SecondLook(look or agreeing_look, is_reliable))
-        writer = FactWriter(ledger, facts, max_size)
-        steps = Steps(
+        service = ConsolidationService(
+            database,
+            store.sessions,
             Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),
             checker,
-            writer,
+            FactWriter(ledger, facts, max_size),
             Compression(prompt, ledger, max_size),
-            Review(database, facts, checker, writer, in_utc),
-        )
-        service = ConsolidationService(
-            DueConversations(database, store.sessions),
-            steps,
             history,
-            Patience(timeout),
             clock,
+            timeout,
         )
         return cls(
             store,
