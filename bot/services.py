@@ -9,12 +9,12 @@ from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
+from memory.facts.learning import Learning, Procedures
 from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.imports.importing import ForeignImport
-from memory.learning.learning import Learning, Procedures
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
@@ -110,7 +110,7 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.ledger, self.search)
+        self.facts = FactStore(database, self.search)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

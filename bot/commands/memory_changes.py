@@ -16,9 +16,9 @@ from memory.transfer.archive import TooLarge
 
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
+    from memory.facts.learning import Learning
     from memory.files.long_term import LongTermMemory
     from memory.forgetting import Extent, Forgetting
-    from memory.learning.learning import Learning
     from memory.ledger.entries import EntryStore
     from memory.ledger.outcomes import Undone
     from memory.search.lookup import MemoryLookup

@@ -69,8 +69,9 @@ class FactWriter:
         continues: the action that this is another step of.
         """
         for item in checked:
-            if item.refusal or item.doubt:
-                log.info("fact_not_confirmed", kind=item.fact.kind, reason=item.refusal or item.doubt)
+            if item.is_foreign or item.doubt:
+                reason = "only a foreign text says so" if item.is_foreign else item.doubt
+                log.info("fact_not_confirmed", kind=item.fact.kind, reason=reason)
         facts = [_with_person(item, part) for item in checked]
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues) as change:
             forgotten = [name for item in forget if (name := await self._forget(change, item)) is not None]

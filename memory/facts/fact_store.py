@@ -14,7 +14,7 @@ from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
 from memory.ledger.proposals import Proposal
 from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Operation
+from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry
 from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from memory.facts.fact import CheckedFact, Fact
     from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
     from memory.search.search import Search
     from memory.store.database import Database
 
@@ -62,9 +61,8 @@ class Learned:
 class FactStore:
     """The facts among the entries."""
 
-    def __init__(self, database: Database, ledger: Ledger, search: Search) -> None:
+    def __init__(self, database: Database, search: Search) -> None:
         self._database = database
-        self._ledger = ledger
         self._search = search
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
@@ -94,11 +92,6 @@ class FactStore:
         )
         return [KnownMemory(entry.content, entry.subject, entry) for entry in map(entry_of, rows)]
 
-    async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
-        """Store facts in one change of their own; see `learn_in`."""
-        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
-            return await self.learn_in(change, facts, first_message)
-
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
         """Store facts; what is known already is passed over. first_message: the first one that they may be from.
 
@@ -108,7 +101,7 @@ class FactStore:
         """
         learned: dict[int, Learned] = {}
         for checked in facts:
-            if checked.refusal is not None:
+            if checked.is_foreign:
                 continue
             try:
                 outcome = await _Learning(change, checked, first_message).result()

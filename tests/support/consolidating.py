@@ -129,7 +129,7 @@ class Bench:
         crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)
-        facts = CrashingFacts(database, ledger, Search(database))
+        facts = CrashingFacts(database, Search(database))
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.learning.learning import Learning
+from memory.facts.learning import Learning
 from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Kind, NewEntry, Priority

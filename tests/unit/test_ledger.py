@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import MemoryRefused, StoreError
+from memory.facts.learning import Learning
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
-from memory.learning.learning import Learning
 from memory.ledger.entries import EntryStore
 from memory.ledger.page import appending
 from memory.search.search import Search

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.learning.learning import MOST_STEPS, Learning, Procedures
+from memory.facts.learning import MOST_STEPS, Learning, Procedures
 from memory.search.search import Search
 from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry
 from tests.support.talk import Store, ledger_over

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
-from memory.learning.learning import Learning
+from memory.facts.learning import Learning
 from memory.search.recall import Recall
 from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry, Priority

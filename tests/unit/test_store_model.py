@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from memory.errors import MemoryRefused
+from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles
-from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger

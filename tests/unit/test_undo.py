@@ -8,8 +8,8 @@ import pytest
 
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.errors import MemoryRefused
+from memory.facts.learning import Learning
 from memory.files.long_term import LongTermMemory
-from memory.learning.learning import Learning
 from memory.search.search import Search
 from memory.store.decay import Decay
 from memory.store.entry import Author, Kind, NewEntry
