@@ -11,13 +11,13 @@ from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
 from memory.files.history import HistoryFiles
-from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.imports.importing import ForeignImport
-from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
+from memory.ledger.page import LongTermMemory
+from memory.ledger.undo import Undo
 from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
@@ -44,7 +44,6 @@ from memory.store.pending_erasures import PendingErasures
 from memory.store.reinforcement import Reinforcement
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
-from memory.undo import Undo
 
 if TYPE_CHECKING:
     from memory.clock import Clock
@@ -88,7 +87,7 @@ class MemoryServices:
         self.procedures = Procedures(self.ledger)
         self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
         self.traces = PendingErasures(database)
-        self.undo = Undo(database, ChangeLog(clock), self.files, self.traces)
+        self.undo = Undo(database, self.files, self.traces, clock)
         self.forgetting = Forgetting(database, self.files, self.traces)
         self.portable = Portable(database, folder)
         self.importer = Importer(database, folder)

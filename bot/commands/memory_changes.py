@@ -17,14 +17,13 @@ from memory.transfer.archive import TooLarge
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
     from memory.facts.learning import Learning
-    from memory.files.long_term import LongTermMemory
     from memory.forgetting import Extent, Forgetting
     from memory.ledger.entries import EntryStore
-    from memory.ledger.outcomes import Undone
+    from memory.ledger.page import LongTermMemory
+    from memory.ledger.undo import Undo, Undone
     from memory.search.lookup import MemoryLookup
     from memory.store.entry import Entry
     from memory.transfer.exporting import Portable
-    from memory.undo import Undo
 
 ALL = "all"
 CONFIRMATION = "confirm"

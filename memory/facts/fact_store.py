@@ -12,9 +12,8 @@ import structlog
 from config.texts import _, unstopped
 from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
-from memory.ledger.proposals import Proposal
 from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry
+from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
 from memory.text.same_words import same_words

@@ -15,13 +15,12 @@ from zoneinfo import ZoneInfo
 
 from memory.clock import from_text
 from memory.errors import StoreError
-from memory.ledger.proposals import Proposal
 from memory.log.sessions import SHARED_OWNER, Address, SessionState
 from memory.messages import Provenance, Role
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import ReminderState, TaskSound
 from memory.reminders.request import LONGEST_TEXT
-from memory.store.entry import Author, Operation, Priority
+from memory.store.entry import Author, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
 from memory.text.naming import name_key

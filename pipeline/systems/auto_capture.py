@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from memory.facts.checker import FactChecker
     from memory.facts.fact_store import FactStore, Learned
     from memory.facts.learning import Learning
-    from memory.files.long_term import LongTermMemory
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
+    from memory.ledger.page import LongTermMemory
     from memory.log.sessions import Session, SessionService
     from memory.messages import Message
     from memory.search.lookup import MemoryLookup, NamedMemory

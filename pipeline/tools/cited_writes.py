@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory.facts.checker import FactChecker
     from memory.facts.fact import KnownMemory
     from memory.ledger.entries import EntryStore
-    from memory.ledger.proposals import Proposal
+    from memory.store.entry import Proposal
     from pipeline.tools.toolbox import ToolContext
 
 LOOK_SECONDS = 15.0

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from memory.facts.fact import Doubt, KnownMemory
 from memory.facts.learning import workflow_text
-from memory.ledger.proposals import Action, Proposal
 from memory.search.activation import format_record
-from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.entry import Action, Author, Kind, NewEntry, Priority, Proposal
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 

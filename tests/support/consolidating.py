@@ -15,14 +15,13 @@ from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
-from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
+from memory.ledger.undo import Undo
 from memory.mail.notices import PendingNotices
 from memory.messages import Completion
 from memory.search.search import Search
 from memory.store.pending_erasures import PendingErasures
 from memory.text.tokens import TokenCounter
-from memory.undo import Undo
 from tests.support.agreement import agreement
 from tests.support.talk import Store, in_utc
 
@@ -126,7 +125,7 @@ class Bench:
         look: PromptFn | None = None,
     ) -> Bench:
         """look: what answers the second look; None: one that agrees to everything that a subject can tell."""
-        crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
+        crashes, store = Crashes(), Store.over(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)
         facts = CrashingFacts(database, Search(database))
@@ -155,7 +154,7 @@ class Bench:
             history,
             facts,
             ledger,
-            Undo(database, changes, files, PendingErasures(database)),
+            Undo(database, files, PendingErasures(database), clock),
             PendingNotices(database, clock),
             crashes,
             service,

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
+    from memory.ledger.undo import Undo
     from memory.store.database import Database
     from memory.store.entry import Entry
-    from memory.undo import Undo
     from tests.support.fakes import FakeClock, Person
 
 ANN, BEN = "telegram:1", "telegram:2"

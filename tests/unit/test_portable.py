@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.errors import StoreError
-from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
-from memory.ledger.changes import ChangeLog
+from memory.ledger.page import LongTermMemory
+from memory.ledger.undo import Undo
 from memory.log.sessions import Marker
 from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
@@ -32,7 +32,6 @@ from memory.transfer.backup import Backup
 from memory.transfer.exporting import TABLES, Portable
 from memory.transfer.import_fields import FIELDS, LEFT_OUT
 from memory.transfer.importing import Importer
-from memory.undo import Undo
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, ledger_over, result, user
 
@@ -198,7 +197,7 @@ async def test_search_and_undo_work_after_an_import(
     assert [await Search(empty).find(query) for query in ("lighthouse", "february", "newest", "quote")] == before
     async with empty.transaction() as connection:
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
-    undo = Undo(empty, ChangeLog(clock), files_under(tmp_path / "new"), PendingErasures(empty))
+    undo = Undo(empty, files_under(tmp_path / "new"), PendingErasures(empty), clock)
     undone = [await undo.undo(MINE) for _ in range(3)]
     assert [change.operation for change in undone if change] == ["edit", "remove", "add"]
     store = Store.over(empty, clock)
