@@ -22,7 +22,7 @@ from memory.log.quoted import messages_around
 from memory.log.sessions import message_of
 from memory.messages import Role
 from memory.store.entry import Kind
-from memory.store.entry_rows import ENTRY_ROWS, entry_of
+from memory.store.entry_rows import entries_where
 from memory.store.erasure import IS_KEPT
 from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
@@ -51,7 +51,7 @@ SUBJECT_WORDS = 4
 MOST_REVIEWED = 12
 """Facts that waited for a second look and are looked at in one request."""
 
-_WAITING = f"e.unconfirmed = '{Doubt.NOT_CHECKED}' AND e.deleted_at IS NULL"
+_WAITING = f"e.unconfirmed = '{Doubt.NOT_CHECKED}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,17 +269,15 @@ class ConsolidationService:
         async with self._queue:
             rows = await self.database.rows(
                 "SELECT DISTINCT o.name FROM entries e JOIN owners o ON o.id = e.owner_id"
-                f" WHERE {_WAITING} ORDER BY o.id"
+                f" WHERE {_WAITING} AND e.deleted_at IS NULL ORDER BY o.id"
             )
             return [(row["name"], await self._review(row["name"], self._until(None))) for row in rows]
 
     async def _review(self, owner: str, deadline: float) -> Consolidated:
         """Look at an owner's oldest facts that no model has looked at yet, conversation by conversation."""
-        rows = await self.database.rows(
-            f"{ENTRY_ROWS} WHERE {_WAITING} AND o.name = ? ORDER BY e.id LIMIT ?", (owner, MOST_REVIEWED)
-        )
+        where = f"{_WAITING} AND o.name = ? ORDER BY e.id LIMIT ?"
+        waiting = await entries_where(self.database.rows, where, (owner, MOST_REVIEWED))
         done = Consolidated()
-        waiting = [entry_of(row) for row in rows]
         while waiting:
             messages = await messages_around(self.database, waiting[0].source_message_id)
             numbers = {message.id for message in messages}

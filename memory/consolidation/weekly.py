@@ -15,7 +15,7 @@ from config.texts import N_, _, ngettext
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, known_owner
+from memory.store.entry_rows import LIVE, entries_where, known_owner
 from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
-    from memory.store.database import Database, Row
+    from memory.store.database import Database
     from memory.store.decay import Decay
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
@@ -113,17 +113,14 @@ class WeeklyConsolidation:
     async def run(self, owner: str) -> Plan:
         """Tidy an owner's memories; what was done."""
         owner_id = await known_owner(self._database, owner)
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE}"
-            f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",
-            (owner_id, owner_id),
-        )
+        where = f"e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
+        entries = await entries_where(self._database.rows, where, (owner_id, owner_id))
         # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
-        plan = await asyncio.to_thread(lambda: self._plan([entry_of(row) for row in rows]))
+        plan = await asyncio.to_thread(self._plan, entries)
         if not (plan.merges or plan.archived or plan.promoted):
             return plan
         async with self._ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-            plan = plan.without(await _changed_since(change, rows))
+            plan = plan.without(await _changed_since(change, entries))
             for merge in plan.merges:
                 await change.merge(merge.kept, merge.others)
             for entry in plan.archived:
@@ -187,11 +184,10 @@ def _joined(group: Sequence[Entry]) -> Entry:
     )
 
 
-async def _changed_since(change: Change, seen: Sequence[Row]) -> set[int]:
-    """The ids of the rows that are not as they were seen."""
-    ids = ", ".join(str(row["id"]) for row in seen)
-    now = {row["id"]: tuple(row) for row in await change.read(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")}
-    return {row["id"] for row in seen if now.get(row["id"]) != tuple(row)}
+async def _changed_since(change: Change, seen: Sequence[Entry]) -> set[int]:
+    """The ids of the entries that are not as they were seen."""
+    now = await entries_where(change.read, f"e.id IN ({', '.join(str(entry.id) for entry in seen)})")
+    return {entry.id for entry in {*seen} - {*now}}
 
 
 def _first_of(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
     bind_name,
+    entries_where,
     entry_of,
     find,
     free_name_for,
@@ -365,12 +366,10 @@ class Change:
         await self._connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", (*columns.values(), entry_id))
 
     async def _by_id(self, entry_id: int) -> Entry:
-        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
+        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))  # one that is deleted, too
         return entry_of(row)
 
     async def _first(self, where: str, *parameters: object) -> Entry | None:
         """The first of the owner's entries `e` of which something is true, as the change leaves them."""
-        rows = await self.read(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.deleted_at IS NULL AND {where}", (self.owner_id, *parameters)
-        )
-        return entry_of(rows[0]) if rows else None
+        found = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
+        return next(iter(found), None)

@@ -79,6 +79,11 @@ def entry_of(row: Row) -> Entry:
     )
 
 
+async def entries_where(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
+    """The entries `e` of owners `o` that are not deleted, and of which something is true."""
+    return [entry_of(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)]
+
+
 def kind_of(text: str) -> Kind | str:
     """The kind of that name; the name itself where a newer version wrote a kind that this one does not know."""
     return Kind(text) if text in Kind._value2member_map_ else text
@@ -109,14 +114,12 @@ async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
 
     The number goes first: buttons say it, and what they forget must not be what somebody once called so.
     """
-    rows: list[Row] = []
     if (number := _NUMBER.fullmatch(name_key(name))) is not None:
-        numbered = f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.id = ? AND e.deleted_at IS NULL"
-        rows = await read(numbered, (owner_id, int(number[1])))
-    if not rows:
-        query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
-        rows = await read(query, (owner_id, name_key(name)))
-    return next((entry_of(row) for row in rows), None)
+        numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
+        if numbered:
+            return numbered[0]
+    key = "e.id = (SELECT entry_id FROM names WHERE owner_id = ? AND key = ?)"
+    return next(iter(await entries_where(read, key, (owner_id, name_key(name)))), None)
 
 
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
