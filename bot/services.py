@@ -22,7 +22,6 @@ from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.mail.chat_migration import ChatMigration
-from memory.mail.notices import PendingNotices
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
@@ -39,9 +38,9 @@ from memory.search.vectors import Embedding, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
-from memory.store.decay import TYPE_WEIGHTS, Decay
-from memory.store.pending_erasures import PendingErasures
-from memory.store.reinforcement import Reinforcement
+from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
+from memory.store.erasure import PendingErasures
+from memory.store.notices import PendingNotices
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 

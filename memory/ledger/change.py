@@ -11,7 +11,7 @@ from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.ledger.page import appending, format_line, line_of, replacing
 from memory.messages import storable
-from memory.store.decay import MOST_REINFORCED
+from memory.store.decay import MOST_REINFORCED, reinforce
 from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Priority, Proposal
 from memory.store.entry_rows import (
     CURRENT,
@@ -29,7 +29,6 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
-from memory.store.reinforcement import reinforce
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key
 

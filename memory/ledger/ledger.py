@@ -165,7 +165,7 @@ class Ledger:
             rows.append((0, storable(page.former or ""), storable(page.known_text)))
         if not rows:
             return None, None
-        await keep_causes(connection, self._clock)
+        await keep_causes(connection)
         standing = "SELECT batch FROM changes WHERE batch = ? AND owner_id = ? AND undone_at IS NULL LIMIT 1"
         numbers = list(await connection.execute_fetchall(standing, (continues, change.owner_id)))
         ((number,),) = numbers or await connection.execute_fetchall(_NEXT_BATCH)

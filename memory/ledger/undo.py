@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database, Row
     from memory.store.entry import Entry
-    from memory.store.pending_erasures import PendingErasures
+    from memory.store.erasure import PendingErasures
 
     # entries as they were before a change, by id, as JSON; None: there was none
     States = Mapping[int, str | None]
@@ -101,7 +101,7 @@ class Undo:
             states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
             outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
             lines = await _lines_of_entries(connection, states)
-            await keep_causes(connection, self._clock)
+            await keep_causes(connection)
             names = await _restore_all(connection, owner_id, states)
             await connection.execute(
                 "UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now_text(self._clock), batch)

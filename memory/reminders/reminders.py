@@ -17,7 +17,7 @@ from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
 from memory.store.effects import keep_causes
 from memory.store.entry_rows import owner_number
-from memory.store.notice_rows import keep_notice
+from memory.store.notices import keep_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -143,7 +143,7 @@ class Reminders:
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note, now_text(self._clock))
-            await keep_causes(connection, self._clock)
+            await keep_causes(connection)
             return await _one(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
@@ -198,7 +198,7 @@ class Reminders:
             "UPDATE reminders SET state = ?, next_at = ?, failures = 0 WHERE id = ?",
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
-        await keep_causes(connection, self._clock)
+        await keep_causes(connection)
         return await _one(connection, reminder.owner, reminder.id)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.clock import Clock
     from memory.log.turn_log import TurnLog
-    from memory.mail.notices import PendingNotices
+    from memory.store.notices import PendingNotices
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)

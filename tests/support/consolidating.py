@@ -17,10 +17,10 @@ from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.ledger import Ledger
 from memory.ledger.undo import Undo
-from memory.mail.notices import PendingNotices
 from memory.messages import Completion
 from memory.search.search import Search
-from memory.store.pending_erasures import PendingErasures
+from memory.store.erasure import PendingErasures
+from memory.store.notices import PendingNotices
 from memory.text.tokens import TokenCounter
 from tests.support.agreement import agreement
 from tests.support.talk import Store, in_utc

@@ -8,7 +8,7 @@ import pytest
 
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.undo import Undo
-from memory.store.pending_erasures import PendingErasures
+from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:

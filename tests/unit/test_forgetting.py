@@ -15,7 +15,7 @@ from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store import erasure
 from memory.store.entry import Author, NewEntry
-from memory.store.pending_erasures import PendingErasures
+from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:

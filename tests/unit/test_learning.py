@@ -12,9 +12,8 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
 from memory.search.search import Search
-from memory.store.decay import MOST_REINFORCED
+from memory.store.decay import MOST_REINFORCED, Reinforcement
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from memory.store.reinforcement import Reinforcement
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 from tests.support.talk import Store, ledger_over

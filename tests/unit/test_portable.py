@@ -25,7 +25,7 @@ from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
-from memory.store.pending_erasures import PendingErasures
+from memory.store.erasure import PendingErasures
 from memory.transfer import importing
 from memory.transfer.archive import TooLarge, stays_inside
 from memory.transfer.backup import Backup

@@ -24,8 +24,8 @@ from memory.messages import Message, Role
 from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
+from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
-from memory.store.pending_erasures import PendingErasures
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
 from tests.support.fakes import FakeClock

@@ -26,9 +26,9 @@ from memory.ledger.page import appending
 from memory.ledger.undo import Undo
 from memory.search.search import Search
 from memory.store.database import Database
+from memory.store.decay import Reinforcement
 from memory.store.entry import Author, NewEntry, Operation
-from memory.store.pending_erasures import PendingErasures
-from memory.store.reinforcement import Reinforcement
+from memory.store.erasure import PendingErasures
 from memory.text.naming import free_name, name_key
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
