@@ -25,9 +25,8 @@ from memory.mail.chat_migration import ChatMigration
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
-from memory.reminders.delivery import ReminderDelivery
+from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
-from memory.reminders.tasks import Tasks
 from memory.search.activation import Activation, ActivationLog
 from memory.search.lookup import MemoryLookup
 from memory.search.ranking import Ranker

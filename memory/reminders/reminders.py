@@ -114,25 +114,13 @@ class Reminders:
             number = await owner_number(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
             rule = wish.rule
+            when = (rule.repeat, rule.first.isoformat(), rule.zone.key, ",".join(map(str, rule.days)))
+            trusted, entry_id = (True, None) if offer is None else (offer.trusted, offer.entry_id)
+            about = (state, to_text(wish.at), trusted, entry_id, wish.task, now_text(self._clock))
             cursor = await connection.execute(
                 "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, state, next_at,"
-                " trusted, entry_id, task, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    number,
-                    session_id,
-                    wish.text,
-                    rule.repeat,
-                    rule.first.isoformat(),
-                    rule.zone.key,
-                    ",".join(map(str, rule.days)),
-                    state,
-                    to_text(wish.at),
-                    offer is None or offer.trusted,
-                    offer.entry_id if offer is not None else None,
-                    wish.task,
-                    now_text(self._clock),
-                ),
+                " trusted, entry_id, task, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (number, session_id, wish.text, *when, *about),
             )
             added = int(cursor.lastrowid or 0)
             if offer is not None:

@@ -10,7 +10,7 @@ from config.texts import N_, _
 from memory.buttons import THIS_TURN, Button, Notice, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult
 from memory.messages import Message, Role
-from memory.reminders.tasks import MOST_FAILURES
+from memory.reminders.delivery import MOST_FAILURES
 
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
