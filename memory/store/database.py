@@ -20,9 +20,8 @@ from memory.errors import StoreError, empty, explain, explained
 from memory.store.decay import decayed_score
 from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
-from memory.store.scope import scope_matches
+from memory.store.scope import has_tags, scope_matches
 from memory.store.snapshots import copy_database
-from memory.store.tags import has_tags
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
 

@@ -3,18 +3,27 @@
 An owner is a number everywhere but in one row. With that row renamed nobody finds anything of theirs any more, however
 much there is, and a program that is killed meanwhile goes on at its next start. Each slice is a short write of its own,
 so that the chats of others go on in between.
+
+What was deleted for good may still stand in the file. That is written down with the deletion (`traces`), so that a
+process that is killed before the file is scrubbed finishes that at its next start.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from memory.errors import MnemeError, StoreError
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
     import aiosqlite
 
     from memory.store.database import Database
+
+Forget = Callable[[], Awaitable[None]]
+"""Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
 
 ERASED = "erased:"
 """What stands before the number of an owner whose memory is being erased. No channel is called so."""
@@ -101,3 +110,38 @@ async def _without_entries(database: Database, owner_id: int) -> bool:
         await connection.execute(f"DELETE FROM names WHERE entry_id IN ({ids})")
         await connection.execute(f"DELETE FROM entries WHERE id IN ({ids})")
         return bool(rows)
+
+
+async def record_erasure(connection: aiosqlite.Connection) -> None:
+    """Have the file scrubbed of what a transaction deletes."""
+    await connection.execute("INSERT INTO traces DEFAULT VALUES")
+
+
+class PendingErasures:
+    """Removes what deletions have left, in the database's files and in other places that read what was said."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._elsewhere: list[Forget] = []
+        self._queue = asyncio.Lock()
+
+    def also(self, forget: Forget) -> None:
+        """Have another place forget too what it has read."""
+        self._elsewhere.append(forget)
+
+    async def remove(self) -> None:
+        """Remove them, where there are any. Raises StoreError, after all else was done, for what stays; it is due."""
+        async with self._queue:
+            newest = await self._database.value("SELECT max(id) FROM traces")
+            await erase(self._database)  # also what came with an import that was undone, which leaves no trace to scrub
+            if newest is None:
+                return
+            remaining: list[str] = []
+            for forget in (self._database.scrub, *self._elsewhere):
+                try:
+                    await forget()
+                except MnemeError as error:
+                    remaining.append(str(error))
+            if remaining:
+                raise StoreError(" ".join(remaining))
+            await self._database.write("DELETE FROM traces WHERE id <= ?", (newest,))
