@@ -16,6 +16,7 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
+from bot.commands.sharing import SharingCommands
 from bot.commands.skills import SkillCommands
 from bot.commands.status import MemoryReport, Status
 from bot.commands.tools import ToolCommands, ToolReport
@@ -32,7 +33,7 @@ from bot.telegram import CHANNEL as TELEGRAM
 from bot.web import page_address
 from bot.web.server import Pages
 from config.models import load_catalogue
-from config.settings import MemoryScope, Settings, check_together
+from config.settings import Settings, check_together
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
@@ -238,7 +239,7 @@ def _assemble(
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
-    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
+    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens, memory.sharing)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
@@ -292,6 +293,7 @@ def _assemble(
                 memory.sessions,
                 memory.zone_of,
                 memory.lookup,
+                memory.sharing,
                 enabled=enabled,
                 tells=notices_enabled,
             ),
@@ -333,6 +335,7 @@ def _assemble(
         memory.reinforcement,
         memory.search,
         memory.lookup,
+        memory.sharing,
         page_address(settings.web_url),
     )
     changing = MemoryCommands(
@@ -348,7 +351,8 @@ def _assemble(
         enabled=enabled,
     )
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
-    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
+    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing)
+    sharing = (SharingCommands(memory.sharing, memory.entries),) if memory.sharing.enabled else ()
     keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
     importing = (
         (ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions, learning),) if enabled else ()
@@ -362,12 +366,12 @@ def _assemble(
         reminding_commands,
         preferring,
         *using,
+        *sharing,
         letting_in,
         keeping_skills,
         *importing,
     )
-    shared = settings.memory_scope is MemoryScope.SHARED
-    commands = command_table(groups, remembers=enabled, shared=shared)
+    commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
         lanes,
         CommandRunner(commands, memory.sessions, effects, languages),

@@ -10,6 +10,7 @@ from memory.browsing import MemoryBrowser
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
+from memory.facts.sharing import Sharing
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
@@ -91,7 +92,9 @@ class MemoryServices:
         self.importer = Importer(database, folder)
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 
-        self.search = Search(database)
+        is_family = settings.memory_scope is MemoryScope.FAMILY
+        self.sharing = Sharing(database, self.ledger, enabled=is_family)
+        self.search = Search(database, family=is_family)
         self.vectors = Vectors(database)
         self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
         vector_search = None

@@ -42,9 +42,10 @@ _LOCAL_EMBEDDERS = {LOCAL_EMBEDDER, "bge-small-en-v1.5"}
 
 
 class MemoryScope(StrEnum):
-    """Whose memory a chat has: its own, or one that all allowed chats share."""
+    """Whose memory a chat has: its own, its own and what the family shares, or one that all allowed chats share."""
 
     CHAT = "chat"
+    FAMILY = "family"
     SHARED = "shared"
 
 

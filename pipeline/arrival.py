@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 class Arrival:
     """One message or command from a person.
 
-    speaker: who says it, where several people talk. speaker_id, message_id: the channel's own; inbox_id: where the
-    channel keeps it until its turn is committed. held: it waits for the person's next message (/stop). quoted: the
-    message that it answers, for the model to read and not to be kept. files: what came with it; album: what the
-    messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of what
-    is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place the
-    answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
-    of the message with the button. language: what its sender reads, as a tag of their program's. attempts: how
-    many runs of the program were killed over it. task: it is no message of a person, but a task whose hour has come.
+    speaker: who says it, where several people talk; sender: what its sender is called, everywhere. speaker_id,
+    message_id: the channel's own; inbox_id: where the channel keeps it until its turn is committed. held: it waits
+    for the person's next message (/stop). quoted: the message that it answers, for the model to read and not to be
+    kept. files: what came with it; album: what the messages of one album have in common. origin: whom a forward is
+    from, where that is told. media: the numbers of what is to be looked at anew, in the place of a text. replaces:
+    the message, by the channel's id, whose place the answer takes, since a button under it was pressed. pressed: it
+    was pressed and not written, and message_id is that of the message with the button. language: what its sender
+    reads, as a tag of their program's. attempts: how many runs of the program were killed over it. task: it is no
+    message of a person, but a task whose hour has come.
     """
 
     address: Address
@@ -43,6 +44,7 @@ class Arrival:
     channel: Channel
     speaker: str | None = None
     speaker_id: str | None = None
+    sender: str | None = None
     message_id: str | None = None
     inbox_id: int | None = None
     held: bool = False

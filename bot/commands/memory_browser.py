@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from config.texts import N_, _, in_line, ngettext
-from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of
+from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of, share_button
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
 from memory.search.reading import Wanted
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memory.buttons import Keyboard
+    from memory.facts.sharing import Sharing
     from memory.ledger.entries import EntryStore
     from memory.log.sessions import Session
     from memory.search.activation import ActivationLog, ActivationReason
@@ -78,6 +79,7 @@ class MemoryQueries:
     reinforcement: Reinforcement
     search: Search
     lookup: MemoryLookup
+    sharing: Sharing
     page: str | None
 
     @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS)
@@ -116,7 +118,9 @@ class MemoryQueries:
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
         entry = await self.entries.get(owner, name)
-        return Answer(format_entry(entry), entry_keyboard(entry))
+        may_share = entry.unconfirmed is None and entry.shared_at is None and await self.sharing.includes(owner)
+        rows = ((share_button(entry.id, entry.content),),) if may_share else ()
+        return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
 
     async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""

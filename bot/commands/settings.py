@@ -8,7 +8,7 @@ import asyncio
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
@@ -19,10 +19,15 @@ from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
 
+FAMILY = "family"
+GUEST = "guest"
+"""What somebody comes in as under MEMORY_SCOPE=family."""
+
 if TYPE_CHECKING:
     from memory.access import AccessList
     from memory.buttons import Keyboard
     from memory.clock import Clock, TimezoneLookup
+    from memory.facts.sharing import Sharing
     from memory.log.sessions import Session
     from memory.service.preferences import NoticeSettings, PreferenceStore
     from memory.service.usage import PriceOf
@@ -229,18 +234,50 @@ class AccessCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
     access: AccessList
+    sharing: Sharing
 
     @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
-    async def let_in(self, call: CommandCall) -> str:
-        user = _user_in(call)
-        await self.access.let_in(user)
-        return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
+    async def let_in(self, call: CommandCall) -> CommandResult:
+        """/letin ID; under MEMORY_SCOPE=family a role stands behind it, and ID may be a group's that is let in"""
+        number, _space, role = call.argument.partition(" ")
+        role = role.strip().lower()
+        if not self.sharing.enabled or role not in (FAMILY, GUEST):
+            user = _user_in(call)
+            if self.sharing.enabled:
+                return Answer(
+                    _("As what may {user} use me? The family reads what is shared; a guest does not.", user=user),
+                    (admission_buttons(user, asks_for_role=True),),
+                )
+            await self.access.let_in(user)
+            return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
+        group = re.fullmatch(r"-\d{1,15}", number)
+        user = int(group[0]) if group is not None else _user_in(replace(call, argument=number))
+        if user > 0:
+            await self.access.let_in(user)
+        owner = self.access.owner_of(user)
+        await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
+        if group is not None:
+            return (
+                _("{user} reads what the family shares now.", user=user)
+                if role == FAMILY
+                else _("{user} no longer reads what the family shares.", user=user)
+            )
+        if role == GUEST:
+            return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
+        return _("{user} is one of the family now: ask them to write again.", user=user)
 
     @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
         user = _user_in(call)
         await self.access.refuse(user)
         return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
+
+
+def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
+    """Lets somebody in; asks_for_role: as one of the family or as a guest."""
+    if not asks_for_role:
+        return (Button(_("Let in"), f"/letin_{user}"),)
+    return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")
 
 
 def _user_in(call: CommandCall) -> int:

@@ -13,6 +13,7 @@ from telegram.constants import ChatMemberStatus
 from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
+from bot.commands.settings import admission_buttons
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, reason_of, send_part
 from bot.telegram.client import readable
@@ -128,7 +129,8 @@ class GroupUnknown(MnemeError):
 class AccessControl:
     """Lets in whom it should, and turns away everybody else, each once.
 
-    allowed: the users and groups that the settings let in; remembers: whether memory is on.
+    allowed: the users and groups that the settings let in; remembers: whether memory is on; asks_for_role: whether the
+    owner says of who comes in if they belong to the family.
     """
 
     bot: PollingBot
@@ -139,6 +141,7 @@ class AccessControl:
     allowed: frozenset[int]
     remembers: bool
     tasks: BackgroundTasks
+    asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
     _wrong_codes: Tally = field(default_factory=Tally, init=False)
 
@@ -217,7 +220,7 @@ class AccessControl:
         for owner in owners:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.of_chat(address.owner)):
-                row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
+                row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) would like to use this bot.", name=letter.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
 

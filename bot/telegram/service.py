@@ -123,6 +123,8 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
+        family = {*await access.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
+        await app.memory.sharing.settle(access.owner_of(user) for user in family)
         moves = ChatMigrations(app.memory.moving, app.runner)
         door = AccessControl(
             bot,
@@ -133,6 +135,7 @@ async def run_telegram(app: App) -> None:
             app.settings.telegram_allowed_ids,
             app.settings.memory_enabled,
             tasks,
+            asks_for_role=app.memory.sharing.enabled,
         )
         channel = TelegramChannel(bot, mailbox, outbox, door, tasks)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)

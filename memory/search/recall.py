@@ -215,7 +215,8 @@ class Recall:
         return (await self._best(query, owner, only, limit))[0]
 
     async def _best(self, query: str, owner: str | None, only: Filter, limit: int) -> tuple[list[Hit], Neighbourhood]:
-        hits = await self._search.find(query, owner, only=only, limit=max(limit, CANDIDATES) + QUESTIONS)
+        first = max(limit, CANDIDATES) + QUESTIONS
+        hits = await self._search.find(query, owner, only=only, limit=first, shared=True)
         called = await self._search.named(query, owner, only=only)
         names = {hit.id for hit in called}
         words = wording(query)

@@ -76,6 +76,8 @@ def entry_of(row: Row) -> Entry:
         unconfirmed=row["unconfirmed"],
         valid_until=from_text(row["valid_until"]) if row["valid_until"] else None,
         proposal=row["proposal"],
+        shared_at=from_text(row["shared_at"]) if row["shared_at"] else None,
+        shared_by=row["shared_by"],
     )
 
 
@@ -158,6 +160,8 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
         "unconfirmed": new.unconfirmed,
         "valid_until": to_text(new.valid_until) if new.valid_until else None,
         "proposal": new.proposal,
+        "shared_at": now if new.shared_by else None,
+        "shared_by": new.shared_by,
     }
     values = ", ".join(f":{name}" for name in columns)
     cursor = await connection.execute(f"INSERT INTO entries ({', '.join(columns)}) VALUES ({values})", columns)

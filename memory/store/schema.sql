@@ -137,6 +137,8 @@ CREATE TABLE entries (
     unconfirmed TEXT, -- why not, in words for a person; NULL: it is confirmed
     quote TEXT, -- the words of the message that bear it out
     proposal TEXT, -- what follows once it is confirmed, as JSON
+    shared_at TEXT, -- since when the family may know it; NULL: it is its owner's alone
+    shared_by TEXT, -- the name of the person who shared it
     source_message_id INTEGER,
     author TEXT NOT NULL,
     trusted INTEGER NOT NULL DEFAULT 1,
@@ -149,8 +151,13 @@ CREATE INDEX entries_by_subject ON entries (owner_id, subject) WHERE subject IS 
 CREATE INDEX superseded_entries ON entries (superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX removed_entries ON entries (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX unconfirmed_entries ON entries (owner_id) WHERE unconfirmed IS NOT NULL;
+CREATE INDEX shared_entries ON entries (shared_at) WHERE shared_at IS NOT NULL;
 CREATE INDEX strongest_entries ON entries (owner_id, kind, priority, strength)
     WHERE superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL;
+
+-- The chats, by their owners, that read what was shared and may share: under MEMORY_SCOPE=family. from_settings: it is
+-- so for as long as the settings let them in.
+CREATE TABLE family (owner TEXT PRIMARY KEY, from_settings INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE TABLE decay (half_life_days REAL NOT NULL);
 INSERT INTO decay (half_life_days) VALUES (90);
@@ -204,12 +211,14 @@ CREATE TABLE effects (cause TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID;
 -- The search index: derived from entries and messages -----------------------------------------------------------
 
 -- It stores no text of its own but reads these views. An entry stands in an even row, a message in an odd one.
+-- What is shared stands a second time in the part of owner 0, which the family searches beside each one's own.
 CREATE VIEW searchable_entries AS
-    SELECT e.id, (e.owner_id << 40) + 2 * e.id AS row,
+    SELECT e.id, (part.column1 * e.owner_id << 40) + 2 * e.id AS row,
         indexable(e.content || coalesce(char(10) || e.outcome, '')) AS body,
         indexable(n.name) AS name, indexable(e.tags) AS tags, indexable(e.scope) AS scope, NULL AS speaker,
         date_words(e.created_at) AS date, NULL AS previous, NULL AS next, NULL AS second_previous, NULL AS second_next
-    FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias WHERE e.deleted_at IS NULL;
+    FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
+    JOIN (VALUES (1), (0)) part ON part.column1 = 1 OR e.shared_at IS NOT NULL WHERE e.deleted_at IS NULL;
 CREATE VIEW searchable_messages AS
     SELECT m.id, (c.owner_id << 40) + 2 * m.id + 1 AS row, indexable(m.content) AS body,
         NULL AS name, NULL AS tags, NULL AS scope,
@@ -233,13 +242,13 @@ CREATE VIRTUAL TABLE search USING fts5 (
 -- leaves the index before the write that changes it, with the very text that it was put in with. For messages, whose
 -- neighbours are in the index too, memory/store/index.py does the same.
 CREATE TRIGGER entry_leaves
-    BEFORE UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome ON entries BEGIN
+    BEFORE UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome, shared_at ON entries BEGIN
     INSERT INTO search (search, rowid, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next)
         SELECT 'delete', row, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next
         FROM searchable_entries WHERE id = old.id;
 END;
 CREATE TRIGGER entry_enters
-    AFTER UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome ON entries BEGIN
+    AFTER UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome, shared_at ON entries BEGIN
     INSERT INTO search (rowid, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next)
         SELECT row, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next
         FROM searchable_entries WHERE id = new.id;

@@ -53,6 +53,7 @@ TAKEN = (
 """The tables that an import takes, in the order in which rows can refer to each other."""
 LEFT_OUT: Mapping[str, str] = {
     "members": "who was let in",
+    "family": "who belongs to the family",
     "inbox": "messages received",
     "outbox": "messages to be sent",
     "notices": "lines to be told",
@@ -178,6 +179,8 @@ def checked(fields: Fields, table: str, row: Row) -> Row:
         raise ValueError(f"{table}: a row with the {wrong} {str(row.get(wrong))[:50]!r}")
     if table == "sessions":
         return row | {"activated": None, "private": 0}  # of the last turn, and of what was never in the file
+    if table == "entries":
+        return row | {"shared_at": None, "shared_by": None}  # what is shared here is somebody's act here
     return row | _reminder_as_taken(row) if table == "reminders" else row
 
 

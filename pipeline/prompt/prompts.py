@@ -46,6 +46,7 @@ RULES_HEADER = "# Rules"
 SUMMARY_HEADER = "[Conversation summary]"
 QUOTED_HEADER = "# The message that the user answers"
 RELEVANT_HEADER = "# Relevant Memory"
+SHARED_HEADER = "# Shared by others of the family"
 PHOTO_HINT = "Say in passing what a photo shows and the words on it that matter: only by that it is found later."
 TASK_HINT = (
     "The latest message is no message but a task of the user's that is due ({hour}): do it now and tell them the "
