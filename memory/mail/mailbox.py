@@ -13,7 +13,7 @@ from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.service.preferences import chat_of
-from memory.store.button_rows import ASKED, PLACED, Buttons, place_buttons, placed
+from memory.store.button_rows import ASKED, PLACED, Buttons, OutgoingReply, placed, put_reply
 from memory.store.private import EMPTY
 
 if TYPE_CHECKING:
@@ -310,10 +310,7 @@ class Mailbox:
                 (self._channel, update.update_id, update.session_id, payload, now),
             )
             if cursor.rowcount > 0:
-                await connection.execute(
-                    "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
-                    (self._channel, update.session_id, answer, now),
-                )
+                await put_reply(connection, update.session_id, OutgoingReply(self._channel, answer), self._clock())
 
     async def previews(self) -> dict[str, str]:
         """By session: the message that shows the beginning of an answer whose turn was never committed."""
@@ -400,17 +397,12 @@ class Mailbox:
                 )
         async with database.transaction(first=True) as connection:
             await connection.executemany(done, answered)
-            reply = await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, silent)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (self._channel, session_id, text, reply_to, replaces, now_text(self._clock), bool(silent)),
-            )
-            if keyboard:
-                await place_buttons(connection, reply.lastrowid, keyboard, asker=asker, now=self._clock())
+            reply = OutgoingReply(self._channel, text, reply_to, replaces, keyboard, asker, bool(silent))
+            number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
                 await connection.execute(
                     "INSERT INTO documents (outbox_id, name, content) VALUES (?, ?, ?)",
-                    (reply.lastrowid, document.name, document.content),
+                    (number, document.name, document.content),
                 )
 
     async def document(self, item: OutboxItem) -> Document | None:

@@ -13,7 +13,7 @@ from config.texts import _, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
-from memory.reminders.recurrence import Repeat, Rule
+from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.reminders import Offer
 from memory.reminders.request import LONGEST_TEXT, ReminderRequest
 from memory.reminders.wording import day_of
