@@ -50,7 +50,6 @@ class Tally:
         self._counts: dict[int, int] = {}
 
     def of(self, user_id: int) -> int:
-        """How often it was so far."""
         return self._counts.get(user_id, 0)
 
     def add(self, user_id: int) -> int:
@@ -164,7 +163,6 @@ class AccessList:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
 
     async def has_members(self) -> bool:
-        """Whether anybody has claimed the bot."""
         return await self._has("members WHERE channel = ?")
 
     async def _has(self, rows: str, *parameters: object) -> bool:

@@ -89,7 +89,6 @@ class _Near:
 
     @property
     def why(self) -> str:
-        """Why a reminder is offered, in the language that is spoken."""
         if self.ends is None:
             return _("A date you told me about is coming up.")
         return _("This ends on {day}.", day=day_of(self.ends))

@@ -148,7 +148,6 @@ class Reminder:
 
     @property
     def is_recurring(self) -> bool:
-        """Whether it comes again."""
         return self.rule.repeat is not Repeat.ONCE
 
 
@@ -162,7 +161,6 @@ class Due:
 
 
 def reminder_of(row: Row) -> Reminder:
-    """The reminder that a row holds."""
     days = tuple(int(day) for day in row["days"].split(",") if day)
     return Reminder(
         id=row["id"],
