@@ -51,7 +51,6 @@ class Tally:
         self._counts: dict[int, int] = {}
 
     def of(self, user_id: int) -> int:
-        """How often it was so far."""
         return self._counts.get(user_id, 0)
 
     def add(self, user_id: int) -> int:
@@ -115,17 +114,11 @@ class AccessList:
 
     async def awaits_claim(self) -> bool:
         """Whether a code is open by which somebody may still claim the bot."""
-        value = await self._database.value(
-            "SELECT 1 FROM claim_codes WHERE channel = ? AND expires_at > ?", (self._channel, now_text(self._clock))
-        )
-        return value is not None
+        return await self._has("claim_codes WHERE channel = ? AND expires_at > ?", now_text(self._clock))
 
     async def is_member(self, user_id: int) -> bool:
         """Whether a user has claimed the bot, or was let in."""
-        value = await self._database.value(
-            "SELECT 1 FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
-        )
-        return value is not None
+        return await self._has("members WHERE channel = ? AND user_id = ?", user_id)
 
     async def members(self) -> list[Member]:
         """Who has claimed the bot or was let in, the first one first."""
@@ -141,10 +134,8 @@ class AccessList:
     async def is_to_be_asked_about(self, user_id: int) -> bool:
         """Whether the owner is to be asked about a stranger: not after a no, and about so many in an hour only."""
         now = self._clock()
-        refused = await self._database.value(
-            "SELECT 1 FROM refused WHERE channel = ? AND user_id = ?", (self._channel, user_id)
-        )
-        if refused is not None or (len(self._asked) == ASKED_PER_HOUR and now - self._asked[0] < _HOUR):
+        refused = await self._has("refused WHERE channel = ? AND user_id = ?", user_id)
+        if refused or (len(self._asked) == ASKED_PER_HOUR and now - self._asked[0] < _HOUR):
             return False
         self._asked.append(now)
         return True
@@ -180,9 +171,10 @@ class AccessList:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
 
     async def has_members(self) -> bool:
-        """Whether anybody has claimed the bot."""
-        value = await self._database.value("SELECT 1 FROM members WHERE channel = ? LIMIT 1", (self._channel,))
-        return value is not None
+        return await self._has("members WHERE channel = ?")
+
+    async def _has(self, rows: str, *parameters: object) -> bool:
+        return bool(await self._database.value(f"SELECT EXISTS (SELECT 1 FROM {rows})", (self._channel, *parameters)))
 
 
 # who reads the database, or a backup of it, must not be able to claim the bot

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from config.texts import in_line
 from memory.clock import from_text
+from memory.log.sessions import message_of
 from memory.store.entry import Kind
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memory.messages import Message
     from memory.store.database import Database, Row
     from memory.store.entry import Entry
 
@@ -50,18 +52,6 @@ class ListedConversation:
     title: str
     messages: int
     program: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SaidMessage:
-    """A message as it stands in a conversation."""
-
-    id: int
-    role: str
-    speaker: str | None
-    provenance: str | None
-    text: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +106,7 @@ class MemoryBrowser:
             for row in rows
         ]
 
-    async def conversation(self, owner: str, conversation: int, from_message: int = 0) -> list[SaidMessage]:
+    async def conversation(self, owner: str, conversation: int, from_message: int = 0) -> list[Message]:
         """What was said in a conversation, from a message on."""
         rows = await self._database.rows(
             "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
@@ -124,12 +114,7 @@ class MemoryBrowser:
             " ORDER BY m.id LIMIT ?",
             (conversation, owner, from_message, MESSAGES),
         )
-        return [
-            SaidMessage(
-                row["id"], row["role"], row["speaker"], row["provenance"], row["content"], from_text(row["created_at"])
-            )
-            for row in rows
-        ]
+        return [message_of(row) for row in rows]
 
     async def changes(self, owner: str) -> list[ListedChange]:
         """The last changes that stand, newest first."""

@@ -30,5 +30,4 @@ def from_text(text: str) -> datetime:
 
 
 def now_text(clock: Clock) -> str:
-    """The present moment as the store keeps it."""
     return to_text(clock())

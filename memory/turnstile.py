@@ -28,7 +28,6 @@ class Turnstile:
 
     @asynccontextmanager
     async def passed(self, who: str) -> AsyncIterator[None]:
-        """Hold a place."""
         await self._enter(who)
         try:
             yield

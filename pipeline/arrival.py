@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memory.buttons import Keyboard
-    from memory.log.turn_log import OutgoingReply
     from memory.media.media import MediaFile
     from memory.messages import Document, Passage
     from memory.reminders.delivery import TaskRun
+    from memory.store.button_rows import OutgoingReply
 
 
 @dataclass(frozen=True, slots=True)

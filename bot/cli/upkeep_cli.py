@@ -63,7 +63,7 @@ def restore(
 ) -> None:
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
     from config.settings import DATABASE_NAME
-    from memory.transfer.restore import Restore
+    from memory.transfer.backup import Restore
 
     folder = (into.expanduser().absolute() if into is not None else None) or settings_with_logging(
         quiet=True

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from memory.buttons import Keyboard
-    from memory.log.turn_log import OutgoingReply
     from memory.messages import Document
+    from memory.store.button_rows import OutgoingReply
     from pipeline.arrival import ReplyChannel
 
 CHANNEL = "console"

@@ -11,7 +11,7 @@ import structlog
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import StoreError
-from memory.reminders.recurrence import Repeat, Rule
+from memory.reminders.reminder import Repeat, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

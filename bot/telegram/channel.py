@@ -17,7 +17,7 @@ from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, _, use_language
 from memory.errors import StoreError
-from memory.log.turn_log import OutgoingReply
+from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import given_up
 
 if TYPE_CHECKING:

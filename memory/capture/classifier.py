@@ -107,7 +107,6 @@ def _counted(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float
 
 @functools.cache
 def classifier() -> StatementClassifier:
-    """The classifier that comes with Mneme."""
     line, _, packed = WEIGHTS.read_bytes().partition(b"\n")
     header, unpacked = json.loads(line), array.array("b", zlib.decompress(packed))
     if len(unpacked) != BUCKETS + len(CaptureKind) * KIND_BUCKETS:

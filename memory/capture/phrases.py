@@ -63,7 +63,6 @@ class Phrases:
 
     @functools.cached_property
     def remind(self) -> re.Pattern[str]:
-        """How one asks to be reminded."""
         return self._anywhere("remind")
 
     @functools.cached_property

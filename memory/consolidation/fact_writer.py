@@ -40,7 +40,6 @@ class FactWriter:
         self._limit = max_memory_size
 
     async def page(self, owner: str) -> str:
-        """The text of MEMORY.md as it stands now."""
         return await self._ledger.page(owner)
 
     async def known(self, owner: str, facts: Sequence[Fact], first_message: int, memory: str = "") -> list[KnownMemory]:

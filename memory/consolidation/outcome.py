@@ -40,7 +40,6 @@ class Consolidated:
     warning: str | None = None
 
     def __add__(self, other: Consolidated) -> Consolidated:
-        """Both, one after the other."""
         return Consolidated(
             self.messages + other.messages,
             self.fell_back or other.fell_back,

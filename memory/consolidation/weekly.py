@@ -103,7 +103,6 @@ class WeeklyConsolidation:
         self._clock = clock
 
     async def owners(self) -> list[str]:
-        """Everybody who has memories."""
         rows = await self._database.rows(
             f"SELECT name FROM owners o WHERE EXISTS (SELECT 1 FROM entries e WHERE e.owner_id = o.id AND {LIVE})"
             f" AND {IS_KEPT} ORDER BY id"

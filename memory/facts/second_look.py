@@ -134,7 +134,6 @@ async def answered(ask: PromptFn, prompt: str, deadline: float, failed: str) -> 
 
 
 async def always() -> bool:
-    """What is so without being asked."""
     return True
 
 
@@ -178,7 +177,6 @@ async def passes_self_test(ask: PromptFn, seconds: float) -> bool:
 
 
 def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory]) -> str:
-    """What the model is asked."""
     visible: dict[int, Message] = {}
     listed = []
     for at, claim in enumerate(claims, 1):

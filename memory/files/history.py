@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
+import itertools
 import re
-import time
 from typing import TYPE_CHECKING
-
-import regex
 
 from config.secrets import without_secrets
 from config.texts import _
@@ -18,7 +15,7 @@ from memory.files.markdown import append, locked, text_of
 from memory.messages import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -26,22 +23,9 @@ if TYPE_CHECKING:
 
 ENTRY_CHARACTERS = 4_000
 """How long one entry may get: whatever goes into a file has a cap."""
-MATCH_SECONDS = 1.0
-"""How long a search may take in all; a pattern that runs away is cut off."""
-LONGEST_PATTERN = 200
-MOST_REPETITIONS = 1_000
-"""What the counts in a pattern may multiply to: `regex` spells `a{1000}` out, so `a{9999999}` alone takes 2.7 GB."""
-SEARCHED_CHARACTERS = 10_000
-"""How much of an entry a pattern sees: people may write longer ones into the file."""
+LONGEST_QUERY = 200
 SHOWN_CHARACTERS = 500
-# enough for an entry and a pattern that is no trouble; zero is not allowed
-_SHORTEST_TIMEOUT = 0.001
 _MONTHS = "HISTORY-????-??.md"
-
-_ESCAPED = re.compile(r"\\[pPN]\{[\w =&:-]*\}|\\.", re.DOTALL)
-# opens a group that calls itself, takes a time or a memory of its own, or lets blanks stand within a count
-_GROUP = re.compile(r"\(\?(?!:|=|!|<=|<!|P?<\w|i\))|\(\*")
-_COUNT = re.compile(r"\{(\d{0,4})(?:,(\d{0,4}))?\}", re.ASCII)
 _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 
 
@@ -59,18 +43,16 @@ class HistoryFiles:
         """
         return await asyncio.to_thread(self._append, owner, at, text, key)
 
-    async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[str]:
+    async def search(self, owner: str, query: str, limit: int) -> list[str]:
         """Entries in which each word of `query` occurs, whatever its case, newest first, each cut short.
 
-        literal: False takes the query for a regular expression. Raises MemoryRefused for one that is none, is too
-        long, repeats too much or takes too long.
+        Raises MemoryRefused for a query without words, or a very long one.
         """
-        if not query.strip() or len(query) > LONGEST_PATTERN:
+        if not query.strip() or len(query) > LONGEST_QUERY:
             raise MemoryRefused(
-                _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_PATTERN)
+                _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_QUERY)
             )
-        matches = _all_words(query) if literal else _regular_expression(query)
-        return await asyncio.to_thread(_matching, self._files.folder(owner), matches, limit)
+        return await asyncio.to_thread(_matching, self._files.folder(owner), query.casefold().split(), limit)
 
     def _append(self, owner: str, at: datetime, text: str, key: str) -> bool:
         folder = self._files.folder(owner)
@@ -87,63 +69,9 @@ class HistoryFiles:
         return bool(missing)
 
 
-def _all_words(query: str) -> Callable[[str], bool]:
-    words = query.casefold().split()
-
-    def matches(entry: str) -> bool:
-        folded = entry.casefold()
-        return all(word in folded for word in words)
-
-    return matches
-
-
-def _regular_expression(query: str) -> Callable[[str], bool]:
-    """Raises MemoryRefused for what is none or would take too much; its result, for what takes too long."""
-    if not _is_bounded(query):
-        raise MemoryRefused(
-            _(
-                "That pattern is too large: use plain groups and repeat at most {most} times in all.",
-                most=MOST_REPETITIONS,
-            )
-        )
-    try:
-        # not kept in the library's cache: a model sends another one each time
-        pattern = regex.compile(query, regex.IGNORECASE, cache_pattern=False)
-    except regex.error as error:
-        raise MemoryRefused(
-            _("{text!r} is no regular expression ({error}): search for it literally.", text=query, error=error)
-        ) from error
-    end = time.monotonic() + MATCH_SECONDS
-
-    def matches(entry: str) -> bool:
-        rest = max(end - time.monotonic(), _SHORTEST_TIMEOUT)
-        try:
-            return pattern.search(entry, endpos=SEARCHED_CHARACTERS, timeout=rest) is not None
-        except TimeoutError:
-            raise MemoryRefused(_("That pattern takes too long: use a simpler one, or search literally.")) from None
-
-    return matches
-
-
-def _is_bounded(pattern: str) -> bool:
-    """Whether a pattern is small once it is compiled, and can't fill the memory while it matches."""
-    plain = _ESCAPED.sub("", pattern)
-    counts = [max((int(count) for count in match.groups() if count), default=1) for match in _COUNT.finditer(plain)]
-    return (
-        _GROUP.search(plain) is None
-        and "{" not in _COUNT.sub("", plain)  # such as {e}: about this many errors
-        and math.prod(counts) <= MOST_REPETITIONS
-    )
-
-
-def _matching(folder: Path, matches: Callable[[str], bool], limit: int) -> list[str]:
-    results: list[str] = []
-    for entry in _entries(folder):
-        if matches(entry):
-            results.append(entry[:SHOWN_CHARACTERS])
-        if len(results) == limit:
-            break
-    return results
+def _matching(folder: Path, words: Sequence[str], limit: int) -> list[str]:
+    matching = (entry[:SHOWN_CHARACTERS] for entry in _entries(folder) if all(w in entry.casefold() for w in words))
+    return list(itertools.islice(matching, limit))
 
 
 def _entries(folder: Path) -> Iterator[str]:

@@ -74,7 +74,6 @@ class Change:
 
     @property
     def has_edited(self) -> bool:
-        """Whether MEMORY.md is changed too."""
         return self._page.is_changed
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
@@ -86,7 +85,6 @@ class Change:
         return await find(self.read, self.owner_id, name)
 
     async def holder(self, name: str) -> Entry | None:
-        """The entry with that name or alias, if there is one."""
         return await holder(self.read, self.owner_id, name)
 
     async def free_name(self, target: str) -> str:
@@ -190,7 +188,6 @@ class Change:
         return await self._by_id(entry.id)
 
     async def bind(self, entry: Entry, alias: str) -> Entry:
-        """Give an entry one more name."""
         await self._touch(entry.id)
         await bind_name(self._connection, self.owner_id, entry.id, usable_name(alias), is_alias=True)
         return await self._by_id(entry.id)
@@ -237,7 +234,6 @@ class Change:
         await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
 
     async def end(self, entry: Entry) -> None:
-        """Have an entry be history from now on."""
         await self._set(entry.id, {"valid_until": self._now})
 
     async def _carry_out(self, proposal: Proposal) -> None:
@@ -302,7 +298,6 @@ class Change:
         return await self._by_id(entry.id)
 
     async def page(self) -> str:
-        """The text of MEMORY.md as the change leaves it."""
         return await self._page.text()
 
     async def edit_file(self, edit: Callable[[str], str]) -> None:

@@ -49,7 +49,6 @@ class EntryStore:
             return await change.rename(await change.find(name), new_name)
 
     async def alias(self, owner: str, name: str, alias: str, author: Author = Author.USER) -> Entry:
-        """Bind one more name to an entry."""
         async with self._ledger.change(owner, Operation.ALIAS, author) as change:
             return await change.bind(await change.find(name), alias)
 
@@ -149,7 +148,6 @@ class EntryStore:
         return await self._where(where, owner, owner, kind, kind, limit, offset)
 
     async def counts(self, owner: str) -> dict[str, int]:
-        """How many entries of each kind an owner has."""
         rows = await self._database.rows(
             "SELECT e.kind, count(*) FROM entries e JOIN owners o ON o.id = e.owner_id"
             " WHERE o.name = ? AND e.deleted_at IS NULL GROUP BY e.kind ORDER BY e.kind",

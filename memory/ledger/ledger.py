@@ -87,7 +87,6 @@ class Ledger:
             change.is_written = await self._write(edit)
 
     async def page(self, owner: str) -> str:
-        """The text of an owner's MEMORY.md as it stands now."""
         return await self._files.read_long_term(owner)
 
     async def typed_lines(self, owner: str, text: str) -> list[str]:

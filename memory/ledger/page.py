@@ -40,7 +40,6 @@ class Page:
         return self.former is not None and storable(self.former) != storable(self.known_text)
 
     async def text(self) -> str:
-        """The text as it stands now."""
         if self.former is None:
             await self._finish_edits()
             self.former = self.known_text = await self._files.raw_long_term(self.owner)
@@ -53,7 +52,6 @@ class Page:
         self.known_text = text
 
     async def has(self, line: str) -> bool:
-        """Whether a line stands there word for word."""
         return line in (await self.text()).split("\n")
 
     async def exchange(self, line: str, new: str | None) -> None:
@@ -80,7 +78,6 @@ class LongTermMemory:
         self._ledger = ledger
 
     async def read(self, owner: str) -> str:
-        """The text as it stands now."""
         return await self._files.read_long_term(owner)
 
     async def lines(self, owner: str) -> list[str]:

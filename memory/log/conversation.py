@@ -25,7 +25,6 @@ class InMemoryConversation:
         self._lock = threading.Lock()
 
     def add(self, message: Message) -> None:
-        """Append one message."""
         with self._lock:
             self._messages.append(message)
 
@@ -36,7 +35,6 @@ class InMemoryConversation:
             self._messages += added
 
     def all(self) -> list[Message]:
-        """Every message, oldest first."""
         with self._lock:
             return list(self._messages)
 
@@ -46,17 +44,14 @@ class InMemoryConversation:
             return self._messages[-n:] if n > 0 else []
 
     def by_role(self, role: Role) -> list[Message]:
-        """The messages of one role, oldest first."""
         with self._lock:
             return [message for message in self._messages if message.role is role]
 
     def clear(self) -> None:
-        """Forget every message."""
         with self._lock:
             self._messages.clear()
 
     def count(self) -> int:
-        """How many messages there are."""
         with self._lock:
             return len(self._messages)
 

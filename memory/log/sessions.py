@@ -59,7 +59,6 @@ class Address:
 
     @classmethod
     def of(cls, session_id: str) -> Address:
-        """The address of the session of that id."""
         channel, chat_id, *thread = session_id.split(":")
         return cls(channel, chat_id, thread[0] if thread else None)
 
@@ -146,7 +145,6 @@ class SessionService:
         self._shared_owner = shared_owner
 
     def owner_of(self, address: Address) -> str:
-        """Whose memory a chat has."""
         return SHARED_OWNER if self._shared_owner else address.owner
 
     async def get_or_create(self, address: Address) -> Session:
@@ -192,7 +190,6 @@ class SessionService:
         return saved
 
     async def set_state(self, session_id: str, state: SessionState) -> None:
-        """Where a session stands from now on."""
         await self._database.write(
             "UPDATE sessions SET state = ?, updated_at = ? WHERE id = ? AND state <> ?",
             (state, now_text(self._clock), session_id, state),
@@ -261,7 +258,6 @@ async def _transcript(database: Database, session_id: str) -> Transcript:
 
 
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:
-    """Record a compaction, in the transaction that writes its archive."""
     await connection.execute(
         "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id,"
         " summary, trusted) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -303,7 +299,6 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
 
 
 def message_of(row: Row) -> Message:
-    """The message that a row of the log holds."""
     calls = json.loads(row["tool_calls"]) if row["tool_calls"] else []
     return Message(
         role=Role(row["role"]),

@@ -15,7 +15,7 @@ from memory.errors import StoreError
 from memory.log.sessions import message_of, open_conversation
 from memory.messages import Message, Role, storable
 from memory.search.activation import recorded
-from memory.store.button_rows import place_buttons
+from memory.store.button_rows import put_reply
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
 from memory.store.private import EMPTY
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.buttons import Keyboard
     from memory.search.activation import Activated
+    from memory.store.button_rows import OutgoingReply
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -43,23 +43,6 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
     FAILED = "failed"
     RETRIED = "retried"
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingReply:
-    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
-
-    asker: who alone may press its buttons; None: whoever the chat is with, or looks after it. silent: it comes without
-    a sound.
-    """
-
-    channel: str
-    text: str
-    reply_to: str | None = None
-    preview_id: str | None = None
-    keyboard: Keyboard = ()
-    asker: str | None = None
-    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +144,8 @@ class TurnLog:
                 await cite(connection, turn.written_entries, turn_id)
             if database is self._database:
                 await self._settle_mail(connection, turn)
-            await self._put_reply(connection, turn, turn_id)
+            if turn.reply is not None:
+                await put_reply(connection, turn.session_id, turn.reply, self._clock(), turn_id)
         return turn_id
 
     async def _settle_mail(
@@ -182,30 +166,6 @@ class TurnLog:
         if turn.reply is not None and turn.reply.preview_id is not None:
             await connection.execute(
                 "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)
-            )
-
-    async def _put_reply(self, connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int) -> None:
-        reply = turn.reply
-        if reply is None:
-            return
-        text, now = storable(reply.text), self._clock()
-        cursor = await connection.execute(
-            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                reply.channel,
-                turn.session_id,
-                turn_id,
-                text,
-                reply.reply_to,
-                reply.preview_id,
-                to_text(now),
-                reply.silent,
-            ),
-        )
-        if reply.keyboard:
-            await place_buttons(
-                connection, cursor.lastrowid, reply.keyboard, asker=reply.asker, now=now, turn_id=turn_id
             )
 
     async def last(self, session_id: str) -> LastTurn | None:

@@ -13,7 +13,7 @@ from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.service.preferences import chat_of
-from memory.store.button_rows import ASKED, PLACED, Buttons, place_buttons, placed
+from memory.store.button_rows import ASKED, PLACED, Buttons, OutgoingReply, placed, put_reply
 from memory.store.private import EMPTY
 
 if TYPE_CHECKING:
@@ -310,38 +310,23 @@ class Mailbox:
                 (self._channel, update.update_id, update.session_id, payload, now),
             )
             if cursor.rowcount > 0:
-                await connection.execute(
-                    "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
-                    (self._channel, update.session_id, answer, now),
-                )
+                await put_reply(connection, update.session_id, OutgoingReply(self._channel, answer), self._clock())
 
     async def previews(self) -> dict[str, str]:
         """By session: the message that shows the beginning of an answer whose turn was never committed."""
-        rows = await self._database.rows(
-            "SELECT session_id, message_id FROM previews WHERE channel = ?", (self._channel,)
-        )
-        return {row["session_id"]: row["message_id"] for row in rows}
+        return dict(await self._shown("previews"))
 
     async def keep_preview(self, session_id: str, message_id: str) -> None:
         """Remember the message that is to become the reply, until a turn of the session is committed with it."""
-        await self._database.write(
-            "INSERT OR REPLACE INTO previews (channel, session_id, message_id) VALUES (?, ?, ?)",
-            (self._channel, session_id, message_id),
-        )
+        await self._keep_shown("previews", session_id, message_id)
 
     async def reactions(self) -> list[tuple[str, str]]:
         """The messages that a reaction of ours may stand at, by session and the channel's id."""
-        rows = await self._database.rows(
-            "SELECT session_id, message_id FROM reactions WHERE channel = ?", (self._channel,)
-        )
-        return [(row["session_id"], row["message_id"]) for row in rows]
+        return await self._shown("reactions")
 
     async def keep_reaction(self, session_id: str, message_id: str) -> None:
         """Remember that a message is to get a reaction, until it is taken away."""
-        await self._database.write(
-            "INSERT OR REPLACE INTO reactions (channel, session_id, message_id) VALUES (?, ?, ?)",
-            (self._channel, session_id, message_id),
-        )
+        await self._keep_shown("reactions", session_id, message_id)
 
     async def drop_reaction(self, session_id: str, message_id: str) -> None:
         """There is no reaction of ours at a message any more."""
@@ -349,6 +334,14 @@ class Mailbox:
             "DELETE FROM reactions WHERE channel = ? AND session_id = ? AND message_id = ?",
             (self._channel, session_id, message_id),
         )
+
+    async def _shown(self, table: str) -> list[tuple[str, str]]:
+        query = f"SELECT session_id, message_id FROM {table} WHERE channel = ?"
+        return [(row["session_id"], row["message_id"]) for row in await self._database.rows(query, (self._channel,))]
+
+    async def _keep_shown(self, table: str, session_id: str, message_id: str) -> None:
+        statement = f"INSERT OR REPLACE INTO {table} (channel, session_id, message_id) VALUES (?, ?, ?)"
+        await self._database.write(statement, (self._channel, session_id, message_id))
 
     async def hold(self, ids: Iterable[int]) -> None:
         """Let updates wait for the user's next message, also over a restart."""
@@ -400,17 +393,12 @@ class Mailbox:
                 )
         async with database.transaction(first=True) as connection:
             await connection.executemany(done, answered)
-            reply = await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, silent)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (self._channel, session_id, text, reply_to, replaces, now_text(self._clock), bool(silent)),
-            )
-            if keyboard:
-                await place_buttons(connection, reply.lastrowid, keyboard, asker=asker, now=self._clock())
+            reply = OutgoingReply(self._channel, text, reply_to, replaces, keyboard, asker, bool(silent))
+            number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
                 await connection.execute(
                     "INSERT INTO documents (outbox_id, name, content) VALUES (?, ?, ?)",
-                    (reply.lastrowid, document.name, document.content),
+                    (number, document.name, document.content),
                 )
 
     async def document(self, item: OutboxItem) -> Document | None:
@@ -448,7 +436,6 @@ class Mailbox:
         ]
 
     async def chunk_sent(self, item: OutboxItem, message_ids: tuple[str, ...]) -> None:
-        """Record which chunks of a reply the channel has confirmed so far."""
         await self._database.private.database_with(item.id).write(
             "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
         )

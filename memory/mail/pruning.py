@@ -57,7 +57,6 @@ class TableCounts:
 
 
 async def table_counts(database: Database) -> TableCounts:
-    """Count."""
     kinds = await database.rows(f"SELECT kind, count(*) AS number FROM entries e WHERE {LIVE} GROUP BY kind")
     return TableCounts(
         inbox=await database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"),

@@ -186,7 +186,6 @@ class MediaStore:
         return [Part(row["label"], row["content"]) for row in rows]
 
     async def count(self, media: Media) -> int:
-        """How many parts there are."""
         database = self._database.private.database_with(media.id)
         return int(await database.value("SELECT count(*) FROM media_parts WHERE media_id = ?", (media.id,)))
 

@@ -13,7 +13,7 @@ from config.texts import _, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
-from memory.reminders.recurrence import Repeat, Rule
+from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.reminders import Offer
 from memory.reminders.request import LONGEST_TEXT, ReminderRequest
 from memory.reminders.wording import day_of
@@ -89,7 +89,6 @@ class _Near:
 
     @property
     def why(self) -> str:
-        """Why a reminder is offered, in the language that is spoken."""
         if self.ends is None:
             return _("A date you told me about is coming up.")
         return _("This ends on {day}.", day=day_of(self.ends))

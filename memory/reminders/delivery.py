@@ -18,7 +18,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.log.sessions import Address
 from memory.reminders.reminder import REMINDER_ROWS, due_of, reminder_of
 from memory.reminders.wording import buttons, day_and_hour, message
-from memory.store.button_rows import place_buttons
+from memory.store.button_rows import OutgoingReply, put_reply
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -53,12 +53,8 @@ class ReminderDelivery:
         async def put(connection: aiosqlite.Connection, due: Due) -> int | None:
             with use_language(await self._language(due.reminder.session_id)):
                 text, keyboard = message(due, now), buttons(due.reminder)
-            cursor = await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
-                (channel, due.reminder.session_id, text, to_text(now)),
-            )
-            await place_buttons(connection, cursor.lastrowid, keyboard, asker=None, now=now)
-            return cursor.lastrowid
+            reply = OutgoingReply(channel, text, keyboard=keyboard)
+            return await put_reply(connection, due.reminder.session_id, reply, now)
 
         return await _hand_over(self._database, now, f"{channel}:", serves, put, tasks=False)
 

@@ -11,8 +11,7 @@ from config.texts import N_, SOURCE, _, ngettext, use_language
 from memory.buttons import Button, Notice
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
-from memory.reminders.recurrence import Repeat
-from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, reminder_of
+from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_of
 from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
 from memory.store.effects import keep_causes

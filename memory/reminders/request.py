@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.messages import storable
-from memory.reminders.recurrence import WEEKDAYS, Repeat, Rule
+from memory.reminders.reminder import WEEKDAYS, Repeat, Rule
 from memory.reminders.wording import day_and_hour
 from memory.store.entry_rows import refuse_secret
 

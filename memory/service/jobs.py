@@ -30,7 +30,6 @@ class JobLog:
         return from_text(value) if value else None
 
     async def mark(self, name: str, now: datetime) -> None:
-        """Note that a job has run."""
         await self._database.write("INSERT OR REPLACE INTO jobs (name, ran_at) VALUES (?, ?)", (name, to_text(now)))
 
     @contextlib.asynccontextmanager

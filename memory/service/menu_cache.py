@@ -22,7 +22,6 @@ class MenuCache:
         return await self._kept(what) == _fingerprint(content)
 
     async def is_any(self, what: str) -> bool:
-        """Whether the channel was told anything."""
         return await self._kept(what) is not None
 
     async def keep(self, what: str, content: object) -> None:

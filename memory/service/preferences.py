@@ -68,7 +68,6 @@ class PreferenceStore:
         return self._known.get(chat, Preferences())
 
     async def get(self, chat: str) -> Preferences:
-        """What a chat has chosen."""
         return (await self.get_all([chat]))[chat]
 
     async def get_all(self, chats: Iterable[str]) -> dict[str, Preferences]:
@@ -122,7 +121,6 @@ class Zones:
         self._default = default
 
     def has_chosen(self, owner: str) -> bool:
-        """Whether a chat has chosen its zone."""
         return self._chosen(owner) is not None
 
     def _chosen(self, owner: str) -> str | None:

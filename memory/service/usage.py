@@ -53,7 +53,6 @@ class UsageLog:
         self._price_of = price_of
 
     def price_of(self, model: str) -> Price | None:
-        """What a model costs, as far as is known."""
         return self._price_of(model) if self._price_of is not None else None
 
     async def record(self, use: TokenUse) -> None:

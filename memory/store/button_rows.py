@@ -1,4 +1,4 @@
-"""Buttons: written in the very transaction that writes the reply that they stand under, and what a press does."""
+"""Replies for the outbox and the buttons under them, written in one transaction, and what a press of a button does."""
 
 from __future__ import annotations
 
@@ -39,39 +39,57 @@ ASKED = f"(SELECT b.label FROM buttons b WHERE b.outbox_id = o.id AND b.by_reply
 """What is shown where the answer to the question in the reply `o` is written; NULL where it asks nothing."""
 
 
-async def place_buttons(
-    connection: aiosqlite.Connection,
-    reply: int | None,
-    keyboard: Keyboard,
-    *,
-    asker: str | None,
-    now: datetime,
-    turn_id: int | None = None,
-) -> None:
-    """Put buttons under a reply in the outbox.
+@dataclass(frozen=True, slots=True)
+class OutgoingReply:
+    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
 
-    asker: the channel's id of who may press them; None: whoever the chat is with, or looks after it.
+    asker: the channel's id of who alone may press its buttons; None: whoever the chat is with, or looks after it.
+    silent: it comes without a sound.
     """
+
+    channel: str
+    text: str
+    reply_to: str | None = None
+    preview_id: str | None = None
+    keyboard: Keyboard = ()
+    asker: str | None = None
+    silent: bool = False
+
+
+async def put_reply(
+    connection: aiosqlite.Connection, session_id: str, reply: OutgoingReply, now: datetime, turn_id: int | None = None
+) -> int:
+    """Put a reply into the outbox, with its buttons; its number there. turn_id: the turn that it ends."""
+    about = (reply.channel, session_id, turn_id, storable(reply.text), reply.reply_to, reply.preview_id)
+    cursor = await connection.execute(
+        "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*about, to_text(now), reply.silent),
+    )
+    number = int(cursor.lastrowid or 0)
+    if not reply.keyboard:
+        return number
     await connection.executemany(
         "INSERT INTO buttons (id, outbox_id, line, label, said, in_place, again, by_reply, asker, expires_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 secrets.token_urlsafe(_ID_BYTES),
-                reply,
+                number,
                 line,
                 storable(button.label),
                 storable(button.text if turn_id is None else button.text.replace(THIS_TURN, str(turn_id))),
                 button.in_place,
                 button.again,
                 button.by_reply,
-                asker,
+                reply.asker,
                 to_text(now + timedelta(minutes=button.minutes)) if button.minutes is not None else None,
             )
-            for line, row in enumerate(keyboard)
+            for line, row in enumerate(reply.keyboard)
             for button in row
         ],
     )
+    return number
 
 
 def placed(query: str) -> PlacedKeyboard:

@@ -65,7 +65,6 @@ class Decay:
         return last_reinforced_at + timedelta(days=half_lives * self.half_life_days)
 
     def weight(self, kind: str) -> float:
-        """What a kind counts by."""
         return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))
 
 

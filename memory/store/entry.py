@@ -202,7 +202,6 @@ class Proposal:
     steps: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """It as it is stored."""
         return json.dumps({key: value for key, value in asdict(self).items() if value}, ensure_ascii=False)
 
     @classmethod

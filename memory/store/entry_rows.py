@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from config.secrets import secret_in, without_secrets
@@ -29,6 +30,8 @@ LONGEST_CONTENT = 20_000
 NAME_WORDS = 3
 """Telling words in a generated name."""
 NEAREST_NAMES = 3
+_FIELDS = [field.name for field in fields(Entry)]
+_MOMENTS = ("last_reinforced_at", "created_at", "valid_from", "valid_until", "archived_at", "shared_at")
 _NUMBER = re.compile(r"#(\d{1,15})")
 Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
 """Reads rows, within a change or from what is committed."""
@@ -46,39 +49,10 @@ LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
 
 
 def entry_of(row: Row) -> Entry:
-    """The entry that a row holds."""
-    return Entry(
-        id=row["id"],
-        owner=row["owner"],
-        name=row["name"],
-        aliases=tuple(json.loads(row["aliases"])),
-        kind=kind_of(row["kind"]),
-        content=row["content"],
-        tags=tuple(json.loads(row["tags"])),
-        scope=row["scope"],
-        priority=row["priority"],
-        author=row["author"],
-        trusted=bool(row["trusted"]),
-        source_message_id=row["source_message_id"],
-        reinforcement_count=row["reinforcement_count"],
-        last_reinforced_at=from_text(row["last_reinforced_at"]),
-        outcome=row["outcome"],
-        steps=tuple(json.loads(row["steps"] or "[]")),
-        success_count=row["success_count"],
-        failure_count=row["failure_count"],
-        created_at=from_text(row["created_at"]),
-        subject=row["subject"],
-        valid_from=from_text(row["valid_from"]),
-        superseded_by=row["superseded_by"],
-        archived_at=from_text(row["archived_at"]) if row["archived_at"] else None,
-        line=row["line"],
-        quote=row["quote"],
-        unconfirmed=row["unconfirmed"],
-        valid_until=from_text(row["valid_until"]) if row["valid_until"] else None,
-        proposal=row["proposal"],
-        shared_at=from_text(row["shared_at"]) if row["shared_at"] else None,
-        shared_by=row["shared_by"],
-    )
+    values = {name: row[name] for name in _FIELDS}
+    values |= {name: tuple(json.loads(row[name] or "[]")) for name in ("aliases", "tags", "steps")}
+    values |= {name: from_text(row[name]) for name in _MOMENTS if row[name]}
+    return Entry(**values | {"kind": kind_of(row["kind"]), "trusted": bool(row["trusted"])})
 
 
 async def entries_where(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:

@@ -69,7 +69,6 @@ class DatabaseState:
 
 
 def sqlite_version() -> str:
-    """The version of the SQLite library in use."""
     return sqlite3.sqlite_version
 
 
@@ -82,7 +81,6 @@ class IntegrityCheck:
 
     @property
     def is_quick(self) -> bool:
-        """Whether a start can wait for the examination."""
         return self._database.path.stat().st_size <= SMALL
 
     async def examine(self) -> None:

@@ -106,7 +106,6 @@ class PrivateTalks:
         return self._memory
 
     async def close(self) -> None:
-        """Let go of everything."""
         if self._memory is not None:
             await self._memory.close()
 

@@ -51,7 +51,6 @@ def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
 
 
 def format_of(path: Path) -> int:
-    """The format that the database has."""
     with _opened(path) as connection:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 

@@ -88,12 +88,10 @@ class FolderTarget:
         self._folder = folder
 
     def append(self, name: str, lines: Iterable[str]) -> None:
-        """Add lines to the part of that name."""
         with self._place(name).open("a", encoding="utf-8", newline="") as file:
             file.writelines(f"{line}\n" for line in lines)
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a whole part."""
         self._place(name).write_bytes(content)
 
     def _place(self, name: str) -> Path:
@@ -136,7 +134,6 @@ class ZipTarget:
         return part
 
     def __enter__(self) -> Self:
-        """Begin the file."""
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:

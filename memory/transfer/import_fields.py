@@ -135,7 +135,6 @@ _BY_NAME: Mapping[str, Check] = {
 
 
 async def read_fields(connection: aiosqlite.Connection) -> Fields:
-    """What the fields of the tables that are taken may hold."""
     return {
         table: {
             row["name"]: _or_null(_field(table, row["name"], row["type"]), may_be=not (row["notnull"] or row["pk"]))

@@ -69,13 +69,9 @@ async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolCon
 def history_search_tool(history: HistoryFiles) -> Tool:
     """The tool over the history of the calling session's owner."""
 
-    async def history_search(
-        context: ToolContext,
-        query: str,
-        regex: Annotated[bool, Field(description="query is a regular expression")] = False,
-    ) -> str | Passage:
-        """Search the history of past conversations, newest first, for all words of a query, or for a pattern."""
-        results = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
+    async def history_search(context: ToolContext, query: str) -> str | Passage:
+        """Search the history of past conversations, newest first, for all words of a query."""
+        results = await history.search(context.owner, query, MOST_RESULTS)
         if not results:
             return "nothing found"
         # a model wrote it of all that was said, others' words among it

@@ -18,7 +18,7 @@ from memory.capture.capture import asks_for_reminder
 from memory.errors import MemoryRefused
 from memory.messages import Message, Role
 from memory.reminders.dates import HOUR
-from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import Repeat
 from memory.reminders.reminders import Offer
 from pipeline.models.model import ModelRequest
 

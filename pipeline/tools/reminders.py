@@ -9,8 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from config.texts import N_, _, use_language
 from memory.messages import Passage, Provenance
-from memory.reminders.recurrence import Repeat
-from memory.reminders.reminder import TaskSound
+from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations

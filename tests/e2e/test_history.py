@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
-import regex
 
 from memory.errors import MemoryRefused
-from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, SHOWN_CHARACTERS, HistoryFiles
+from memory.files.history import ENTRY_CHARACTERS, LONGEST_QUERY, SHOWN_CHARACTERS, HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.messages import Passage
 from pipeline.tools.files import MOST_RESULTS, history_search_tool
@@ -81,7 +80,7 @@ async def test_a_line_that_a_crash_left_open_does_not_swallow_the_next_header(
             file.write("## 2026-02-07T12:00:00.000Z\ntorn in the mid")
     await history.append(ANN, NOON, "second", "b")
     assert len(headers(text_of(tmp_path))) == 3
-    assert await history.search(ANN, "second", literal=True, limit=5) == ["## 2026-02-07T12:00:00.000Z\nsecond"]
+    assert await history.search(ANN, "second", 5) == ["## 2026-02-07T12:00:00.000Z\nsecond"]
 
 
 async def test_an_entry_with_the_same_key_is_written_once(history: HistoryFiles, tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ async def test_an_entry_can_t_pass_for_another_entry_or_its_key(history: History
     await history.append(ANN, NOON, forged, "messages 1-4")
     assert len(headers(text_of(tmp_path))) == 1
     assert await history.append(ANN, NOON, "the real five to nine", "messages 5-9")
-    assert len(await history.search(ANN, "2020", literal=True, limit=5)) == 1
+    assert len(await history.search(ANN, "2020", 5)) == 1
 
 
 async def test_an_entry_has_a_cap(history: HistoryFiles, tmp_path: Path) -> None:
@@ -135,7 +134,7 @@ async def test_entries_appended_at_once_are_all_there_whole(history: HistoryFile
     await asyncio.gather(*(history.append(ANN, NOON, f"entry {n} " + "y" * 3000, f"key {n}") for n in range(20)))
     for name in ("HISTORY.md", "HISTORY-2026-02.md"):
         assert len(headers(text_of(tmp_path, name))) == 20
-    assert len(await history.search(ANN, "entry", literal=True, limit=50)) == 20
+    assert len(await history.search(ANN, "entry", 50)) == 20
 
 
 async def test_a_search_finds_newest_first_over_the_months_whatever_the_case(history: HistoryFiles) -> None:
@@ -144,92 +143,39 @@ async def test_a_search_finds_newest_first_over_the_months_whatever_the_case(his
     await history.append(ANN, NOON, "No coffee.", "n")
     await history.append(ANN, NOON, "TEA with Ben.", "b")
     await history.append(ANN, NOON, "More tea.", "m")
-    found = await history.search(ANN, "tEa", literal=True, limit=10)
+    found = await history.search(ANN, "tEa", 10)
     assert [entry.splitlines()[1] for entry in found] == [
         "More tea.",
         "TEA with Ben.",
         "Tea in month 12.",
         "Tea in month 11.",
     ]
-    assert len(await history.search(ANN, "tea", literal=True, limit=2)) == 2
+    assert len(await history.search(ANN, "tea", 2)) == 2
 
 
-async def test_a_literal_search_takes_no_pattern_and_a_pattern_is_one(history: HistoryFiles) -> None:
+async def test_a_query_is_no_pattern(history: HistoryFiles) -> None:
     await history.append(ANN, NOON, "It cost 12.50 (really).", "a")
     await history.append(ANN, NOON, "It cost 12350.", "b")
-    assert len(await history.search(ANN, "12.50", literal=True, limit=10)) == 1
-    assert len(await history.search(ANN, "12.50", literal=False, limit=10)) == 2
-    assert await history.search(ANN, "(", literal=True, limit=10)
-    assert len(await history.search(ANN, "12.50", literal=False, limit=1)) == 1
-
-
-@pytest.mark.parametrize("pattern", ["(", "[a", "(?P<x", "*", "a{5,2}", "(" * 100, "\\"])
-async def test_a_bad_pattern_is_refused_in_words(history: HistoryFiles, pattern: str) -> None:
-    with pytest.raises(MemoryRefused, match="no regular expression"):
-        await history.search(ANN, pattern, literal=False, limit=10)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "a{9999999}",
-        "a{99999999999}",
-        "(?x)a{ 999 9999 }",
-        "(a{1000}){1000}",
-        "((((a{10}){10}){10}){10}){10}",
-        "(?R)|a(?R)b",
-        "(?:a|(?R)a)+",
-        "(?(DEFINE)(?<x>a|(?&x)(?&x)))(?&x)b",
-        "(?:hello){e}",
-    ],
-)
-async def test_a_pattern_that_would_fill_the_memory_is_refused_before_it_is_compiled(
-    history: HistoryFiles, monkeypatch: pytest.MonkeyPatch, pattern: str
-) -> None:
-    monkeypatch.setattr(regex, "compile", None)
-    with pytest.raises(MemoryRefused, match="too large"):
-        await history.search(ANN, pattern, literal=False, limit=10)
-
-
-@pytest.mark.parametrize(
-    "pattern", [r"\b12{1,3}\.5\b", r"(?i)(?:tea|cocoa) \{[^}]+\}", r"\p{L}{3}(?=!)", "(?<name>a)b+?"]
-)
-async def test_a_pattern_of_a_usual_size_is_none_too_large(history: HistoryFiles, pattern: str) -> None:
-    await history.append(ANN, NOON, "Tea {green} for 1222.5, abb, yes!", "a")
-    assert len(await history.search(ANN, pattern, literal=False, limit=10)) == 1
+    assert len(await history.search(ANN, "12.50", 10)) == 1
+    assert await history.search(ANN, "(", 10)
 
 
 async def test_the_words_of_a_search_may_stand_apart_and_in_any_order(history: HistoryFiles) -> None:
     await history.append(ANN, NOON, "The boat in Hydra is called Aurora.", "a")
     await history.append(ANN, NOON, "The boat is for sale.", "b")
-    assert len(await history.search(ANN, "aurora  BOAT", literal=True, limit=10)) == 1
-    assert await history.search(ANN, "aurora sale", literal=True, limit=10) == []
+    assert len(await history.search(ANN, "aurora  BOAT", 10)) == 1
+    assert await history.search(ANN, "aurora sale", 10) == []
 
 
-@pytest.mark.parametrize("query", ["", "  ", "x" * (LONGEST_PATTERN + 1)])
+@pytest.mark.parametrize("query", ["", "  ", "x" * (LONGEST_QUERY + 1)])
 async def test_an_empty_or_endless_query_is_refused(history: HistoryFiles, query: str) -> None:
     with pytest.raises(MemoryRefused, match="characters"):
-        await history.search(ANN, query, literal=True, limit=10)
-
-
-@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}b"])
-async def test_a_pattern_that_runs_away_is_cut_off(history: HistoryFiles, pattern: str) -> None:
-    await history.append(ANN, NOON, "a" * 3000 + "!", "a")
-    with pytest.raises(MemoryRefused, match="takes too long"):
-        await history.search(ANN, pattern, literal=False, limit=10)
-
-
-async def test_the_time_of_a_search_is_that_of_all_entries_together(history: HistoryFiles, tmp_path: Path) -> None:
-    # each entry alone takes a moment, all of them too long
-    for number in range(60):
-        await history.append(ANN, NOON, "a" * 16 + "!", str(number))
-    with pytest.raises(MemoryRefused, match="takes too long"):
-        await history.search(ANN, r"^(?:## .*\n)?((a|a)+)+$(?<!Z)", literal=False, limit=100)
+        await history.search(ANN, query, 10)
 
 
 async def test_owners_have_histories_of_their_own(history: HistoryFiles) -> None:
     await history.append(ANN, NOON, "Ann's tea.", "a")
-    assert await history.search("telegram:2", "tea", literal=True, limit=10) == []
+    assert await history.search("telegram:2", "tea", 10) == []
 
 
 async def test_the_tool_shows_a_bounded_number_of_short_entries(history: HistoryFiles) -> None:
@@ -245,8 +191,8 @@ async def test_the_tool_shows_a_bounded_number_of_short_entries(history: History
     assert await tool.run(context, '{"query": "cocoa"}') == "nothing found"
 
 
-async def test_a_model_that_sends_a_bad_pattern_is_told_and_goes_on(start: OpenApp, model: ModelServer) -> None:
-    model.script(Calls((("history_search", {"query": "(", "regex": True}),)), Says("I found nothing."))
+async def test_a_model_that_sends_an_endless_query_is_told_and_goes_on(start: OpenApp, model: ModelServer) -> None:
+    model.script(Calls((("history_search", {"query": "x" * (LONGEST_QUERY + 1)}),)), Says("I found nothing."))
     async with start() as app:
         assert await Person(app).says("What did we say?") == "I found nothing."
-    assert "no regular expression" in model.requests[-1].last
+    assert "takes a text of 1 to" in model.requests[-1].last

@@ -13,7 +13,7 @@ from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import to_text
 from memory.log.sessions import Address
-from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import Repeat
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person

@@ -14,8 +14,7 @@ from bot.services import MemoryServices
 from config.settings import Settings
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.reminders.recurrence import Repeat
-from memory.reminders.reminder import TaskSound
+from memory.reminders.reminder import Repeat, TaskSound
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person

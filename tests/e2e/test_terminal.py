@@ -17,7 +17,7 @@ from rich.markdown import Markdown
 import bot
 from bot.console.terminal_channel import MarkdownStream
 from config.texts import _, use_language
-from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
 from tests.support.mcp_servers import Servers

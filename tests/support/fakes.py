@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from memory.buttons import Keyboard
-    from memory.log.turn_log import OutgoingReply
+    from memory.store.button_rows import OutgoingReply
     from pipeline.arrival import ReplyChannel
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.services import MemoryServices
 from memory.log.sessions import Address
-from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import Repeat
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
 from tests.support.serving import ANN

@@ -12,13 +12,14 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
-from memory.log.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
+from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.store.entry import Author, Entry, Kind, NewEntry
 
 if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.ledger.undo import Undone
+    from memory.store.button_rows import OutgoingReply
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 

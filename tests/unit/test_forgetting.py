@@ -11,9 +11,9 @@ from memory.errors import StoreError
 from memory.forgetting import Extent, Forgetting
 from memory.ledger.page import LongTermMemory
 from memory.ledger.undo import Undo
-from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store import erasure
+from memory.store.button_rows import OutgoingReply
 from memory.store.entry import Author, NewEntry
 from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, assistant, ledger_over, user

@@ -21,8 +21,8 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.page import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.log.sessions import Marker
-from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
+from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.erasure import PendingErasures

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
-from memory.reminders.recurrence import Repeat, Rule
+from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.request import FURTHEST, LONGEST_TEXT, read_wish
 from memory.reminders.wording import day_and_hour, span
 

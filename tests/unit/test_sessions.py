@@ -11,9 +11,10 @@ import pytest
 
 from memory.errors import StoreError
 from memory.log.sessions import Address, Marker, SessionState
-from memory.log.turn_log import Outcome, OutgoingReply
+from memory.log.turn_log import Outcome
 from memory.mail.mailbox import Mailbox, Received
 from memory.messages import Message, Provenance, Role, ToolCall
+from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from tests.support.talk import NOON, Store, assistant, calls, result, user
 

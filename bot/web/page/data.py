@@ -124,8 +124,8 @@ class PageData:
                     "role": message.role,
                     "speaker": message.speaker,
                     "provenance": message.provenance,
-                    "text": message.text,
-                    "at": message.at.isoformat(),
+                    "text": message.content,
+                    "at": message.created_at.isoformat(),
                 }
                 for message in said
             ]
