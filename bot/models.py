@@ -20,8 +20,7 @@ from pipeline.media.transcription import Transcriber
 from pipeline.models.endpoint import Endpoint, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import Defaults, OpenAIModel
-from pipeline.models.routing import ModelRouter, Models
-from pipeline.models.yielding import YieldingModel
+from pipeline.models.routing import ModelRouter, Models, YieldingModel
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
 if TYPE_CHECKING:

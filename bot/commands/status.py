@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
@@ -15,6 +15,7 @@ from memory.store.entry import Kind
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from bot.commands.tools import ToolReport
     from bot.jobs.background import BackgroundEmbedding
     from bot.models import MeaningModels
     from bot.sessions import SessionQueues
@@ -36,13 +37,6 @@ WIDTH = 28
 _SHARE_CELLS = 5
 
 
-class Report(Protocol):
-    """A report of another module."""
-
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
-
-
 @dataclass(frozen=True, slots=True)
 class Status:
     """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should."""
@@ -55,7 +49,7 @@ class Status:
     memory: MemoryReport
     meaning: MeaningModels
     embedding: BackgroundEmbedding | None
-    tools: Report
+    tools: ToolReport
     lanes: SessionQueues
     clock: Clock
     started: datetime

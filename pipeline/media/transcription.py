@@ -8,8 +8,7 @@ import structlog
 
 from config.texts import N_, _
 from pipeline.media.files import MediaUnreadable
-from pipeline.models.client import client_of, load_sdk
-from pipeline.models.errors import loggable
+from pipeline.models.client import client_of, load_sdk, loggable
 
 if TYPE_CHECKING:
     import openai

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -49,19 +49,13 @@ if TYPE_CHECKING:
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
+    from pipeline.lightrag import LightRag
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
     from pipeline.skills import Skills
 
 
 log = structlog.get_logger(__name__)
-
-
-class Graph(Protocol):
-    """Another place that knows what was said."""
-
-    async def relevant(self, question: str) -> Passage:
-        """What is known about `question`; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ class PromptSources:
 
     files: DailyNotes | None
     memories: Memories | None
-    graph: Graph | None
+    graph: LightRag | None
     skills: Skills | None = None
 
 
