@@ -91,6 +91,11 @@ class Arrival:
         return self.speaker_id if self.speaker is not None else None
 
 
+def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
+    """Where the channel keeps arrivals; what is kept nowhere has none."""
+    return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
+
+
 def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     """A task whose hour has come, as its session takes it up."""
     return Arrival(

@@ -130,7 +130,6 @@ class LightRag:
         return None if response.is_success else f"it answers with status {response.status_code}"
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
 

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from bot.commands.tools import ToolReport
     from bot.jobs.background import BackgroundEmbedding
     from bot.models import MeaningModels
+    from bot.services import MemoryServices
     from bot.sessions import SessionQueues
     from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
-    from memory.ledger.entries import EntryStore
     from memory.log.compaction import CompactionService
     from memory.log.sessions import Session, SessionService
-    from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
@@ -144,21 +142,19 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """What is remembered for a session's owner. files None: memory is off."""
+    """What is remembered for a session's owner. enabled: whether memory is on."""
 
-    files: MarkdownFiles | None
-    entries: EntryStore
-    activation: Activation
-    activation_log: ActivationLog
+    services: MemoryServices
     clock: Clock
+    enabled: bool
 
     async def groups(self, session: Session) -> list[Group]:
-        if self.files is None:
+        if not self.enabled:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        today, recent = await self.files.note_counts(session.owner, self.clock())
-        counts = await self.entries.counts(session.owner)
+        today, recent = await self.services.files.note_counts(session.owner, self.clock())
+        counts = await self.services.entries.counts(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
-        size = len((await self.files.read_long_term(session.owner)).encode())
+        size = len((await self.services.files.read_long_term(session.owner)).encode())
         rows = (
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
             (_("memories"), number(sum(counts.values()))),
@@ -170,12 +166,12 @@ class MemoryReport:
 
     def stays(self) -> str:
         """What of memory stays where a conversation ends."""
-        return _("What I remember stays.") if self.files is not None else _("Memory is off (MEMORY_ENABLED).")
+        return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
         """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
-        reasons = await self.activation_log.last(session.id)
-        baseline = await self.activation.baseline_count(session.owner)
+        reasons = await self.services.activation_log.last(session.id)
+        baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (

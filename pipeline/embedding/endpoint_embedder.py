@@ -57,7 +57,6 @@ class EndpointEmbedder:
         return vectors
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

@@ -121,7 +121,6 @@ class EndpointCapabilities:
         self._url = url
 
     async def learn_refused(self, refused: frozenset[Part]) -> None:
-        """Keep that the endpoint refuses these parts."""
         self._facts = replace(self._facts, refused=self._facts.refused | {part.value for part in refused})
         await self._keep(lambda store, url: store.learn_refused(url, self._model, self._facts.refused))
 

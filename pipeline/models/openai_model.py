@@ -158,7 +158,6 @@ class OpenAIModel:
         return with_written_calls(done, () if Part.TOOLS in without else request.tools)
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

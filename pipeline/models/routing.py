@@ -183,7 +183,6 @@ class ModelChoice:
         self._preferences = preferences
 
     async def of(self, chat: str) -> ChatModel:
-        """The model that talks in a chat."""
         return self.models.get(await self._chosen(chat) or "", self.usual)
 
     async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
@@ -226,7 +225,6 @@ class YieldingModel(WrappedModel):
         self._behind: set[asyncio.Task[ModelAnswer]] = set()
 
     async def quiet(self) -> None:
-        """Wait until nobody waits for an answer."""
         await self._quiet.wait()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:

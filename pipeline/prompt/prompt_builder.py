@@ -36,7 +36,7 @@ from pipeline.prompt.prompts import (
     plain_line,
 )
 from pipeline.skills import skill_prompt
-from pipeline.tools.skills import SKILL_TOOL
+from pipeline.tools.media import SKILL_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -141,12 +141,10 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
         return self._function.__name__
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told of it."""
         return _signature(self._function).spec
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:

@@ -79,7 +79,6 @@ class McpTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
         return self.spec.name
 
     @property
@@ -163,7 +162,6 @@ class McpTools:
 
     @property
     def count(self) -> int:
-        """How many tools are on."""
         return len(self._offered())
 
     def get(self, name: str) -> McpTool | None:
