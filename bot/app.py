@@ -11,17 +11,15 @@ import structlog
 
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
-from bot.commands.imports import ImportCommands
+from bot.commands.files import ImportCommands, SkillCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
 from bot.commands.sharing import SharingCommands
-from bot.commands.skills import SkillCommands
 from bot.commands.status import MemoryReport, Status
 from bot.commands.tools import ToolCommands, ToolReport
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.import_learning import BackgroundImportLearning
+from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
@@ -60,8 +58,7 @@ from pipeline.runner import Pipeline
 from pipeline.skills import Skills
 from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
-from pipeline.systems.auto_compaction import AutoCompaction
-from pipeline.systems.context_building import ContextBuilding
+from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
@@ -69,20 +66,19 @@ from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
     consolidate_tool,
     episode_tool,
+    history_search_tool,
     learn_tool,
+    memory_file_tool,
     note_tools,
     procedure_tool,
     stats_tool,
 )
-from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.mcp.approval import Approvals
 from pipeline.tools.mcp.config import McpConfig, read_config
 from pipeline.tools.mcp.tools import McpTools
-from pipeline.tools.media import MEDIA_TOOLS, media_tools
+from pipeline.tools.media import MEDIA_TOOLS, SKILL_TOOL, media_tools, skill_tool
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.plain_reminders import PlainReminders
-from pipeline.tools.reminders import reminder_tools
-from pipeline.tools.skills import SKILL_TOOL, skill_tool
+from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
@@ -308,9 +304,7 @@ def _assemble(
         owe=memory.turns.owe,
     )
     lanes = SessionQueues(memory.sessions)
-    memory_report = MemoryReport(
-        memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
-    )
+    memory_report = MemoryReport(memory, clock, enabled=enabled)
     tool_report = ToolReport(mcp, models)
     status = Status(
         memory.sessions,
@@ -326,51 +320,18 @@ def _assemble(
         clock,
         started=clock(),
     )
-    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.database.private)
-    looking = MemoryQueries(
-        memory.entries,
-        memory.activation_log,
-        memory.recall,
-        memory.reading,
-        memory.reinforcement,
-        memory.search,
-        memory.lookup,
-        memory.sharing,
-        page_address(settings.web_url),
-    )
-    changing = MemoryCommands(
-        memory.entries,
-        memory.learning,
-        memory.forgetting,
-        memory.undo,
-        memory.lookup,
-        memory.long_term,
-        memory.portable,
-        memory.zone_of,
-        clock,
-        enabled=enabled,
-    )
-    preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
-    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing)
-    sharing = (SharingCommands(memory.sharing, memory.entries),) if memory.sharing.enabled else ()
-    keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
-    importing = (
-        (ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions, learning),) if enabled else ()
-    )
-    reminding_commands = ReminderCommands(memory.reminders)
-    using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
-    groups = (
-        conversation,
-        looking,
-        changing,
-        reminding_commands,
-        preferring,
-        *using,
-        *sharing,
-        letting_in,
-        keeping_skills,
-        *importing,
-    )
+    groups = [
+        ConversationCommands(memory, compaction, background, status, lanes),
+        MemoryQueries(memory, page_address(settings.web_url)),
+        MemoryCommands(memory, clock, enabled=enabled),
+        ReminderCommands(memory.reminders),
+        SettingsCommands(memory, models, usage.price_of, clock),
+        *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
+        *([SharingCommands(memory)] if memory.sharing.enabled else []),
+        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing),
+        SkillCommands(memory, sources, skills),
+        *([ImportCommands(memory, sources, learning)] if enabled else []),
+    ]
     commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
         lanes,

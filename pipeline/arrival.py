@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +22,17 @@ if TYPE_CHECKING:
     from memory.messages import Document, Passage
     from memory.reminders.delivery import TaskRun
     from memory.store.button_rows import OutgoingReply
+
+
+LONGEST_MESSAGE = 1_000_000
+"""Characters of a message that are kept in the log. What the model sees of it is bounded by its window."""
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # all control characters but tab, line feed and carriage return
+    "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
+    "\ufeff\ufff9-\ufffb]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,11 @@ class Arrival:
         return self.speaker_id if self.speaker is not None else None
 
 
+def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
+    """Where the channel keeps arrivals; what is kept nowhere has none."""
+    return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
+
+
 def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     """A task whose hour has come, as its session takes it up."""
     return Arrival(
@@ -105,6 +123,22 @@ def given_up(arrivals: Iterable[Arrival]) -> str:
     """What is said of arrivals that the program was killed over: why nothing comes of them, and which they are."""
     words = " ".join(" ".join(arrival.text for arrival in arrivals)[:QUOTED_CHARACTERS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
+
+
+def clean(text: str) -> str:
+    """`text` in normal form C, without control characters, lone surrogates and directional overrides.
+
+    Right-to-left and left-to-right marks stay: they are part of how Hebrew and Arabic are written.
+    """
+    # a surrogate pair that came as two characters is put together; half a pair can't be stored
+    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
+    # controls go first: a letter and its accent may have stood on both sides of one
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", paired))
+    plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if len(plain) > LONGEST_MESSAGE:
+        note = f"\n[... the rest of {len(plain)} characters was not kept]"
+        plain = plain[: LONGEST_MESSAGE - len(note)] + note
+    return plain
 
 
 class Channel(Protocol):

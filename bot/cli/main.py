@@ -165,7 +165,7 @@ def _memory_served(app: App) -> AbstractAsyncContextManager[None]:
     if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
     check_packages()
-    from bot.web.serving import memory_served
+    from bot.web.asgi import memory_served
 
     return memory_served(app)
 

@@ -24,12 +24,12 @@ GUEST = "guest"
 """What somebody comes in as under MEMORY_SCOPE=family."""
 
 if TYPE_CHECKING:
+    from bot.services import MemoryServices
     from memory.access import AccessList
     from memory.buttons import Keyboard
-    from memory.clock import Clock, TimezoneLookup
+    from memory.clock import Clock
     from memory.facts.sharing import Sharing
     from memory.log.sessions import Session
-    from memory.service.preferences import NoticeSettings, PreferenceStore
     from memory.service.usage import PriceOf
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
@@ -72,9 +72,7 @@ def all_settings() -> Button:
 class SettingsCommands:
     """What the commands do: each keeps what was chosen for a chat, and says what holds now."""
 
-    preferences: PreferenceStore
-    zone_of: TimezoneLookup
-    notices_of: NoticeSettings
+    services: MemoryServices
     models: ModelChoice
     price_of: PriceOf
     clock: Clock
@@ -90,10 +88,10 @@ class SettingsCommands:
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         """The commands that change what holds, each with the label of its button and what it is at present."""
-        zone, model = self.zone_of(session.id), await self.models.of(session.address.owner)
-        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.notices_of(session.id)])
+        zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
+        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
         language = LANGUAGES[spoken()]
-        if self.preferences.known(session.address.owner).language is not None:
+        if self.services.preferences.known(session.address.owner).language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
@@ -120,13 +118,13 @@ class SettingsCommands:
                     languages=_all_languages(),
                 )
             )
-        await self.preferences.change(chat, language=code)
-        with use_language(await self.preferences.language(chat)):
+        await self.services.preferences.change(chat, language=code)
+        with use_language(await self.services.preferences.language(chat)):
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
-        current = (await self.preferences.get(chat)).language
+        current = (await self.services.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
         auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
@@ -136,7 +134,7 @@ class SettingsCommands:
         if not call.argument:
             text = _(
                 "It is {hour} here ({zone}). To change the zone, name a city or a country: /timezone Kyiv.",
-                **self._now(self.zone_of(call.session.id)),
+                **self._now(self.services.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
         zones = await asyncio.to_thread(zones_called, call.argument)  # CLDR's tables are read the first time
@@ -150,7 +148,7 @@ class SettingsCommands:
         )
 
     async def _set_zone(self, call: CommandCall, zone: str) -> str:
-        await self.preferences.change(call.session.address.owner, zone=zone)
+        await self.services.preferences.change(call.session.address.owner, zone=zone)
         return _(
             "Times here are now in {zone}: it is {hour}. Reminders already set keep their zone.",
             **self._now(ZoneInfo(zone)),
@@ -165,8 +163,8 @@ class SettingsCommands:
         if notices and notices not in set(Notices):
             raise WrongArgument(_("/notices takes on, quiet or off."))
         if notices:
-            await self.preferences.change(call.session.address.owner, notices=Notices(notices))
-        present = self.notices_of(call.session.id)
+            await self.services.preferences.change(call.session.address.owner, notices=Notices(notices))
+        present = self.services.notices_of(call.session.id)
         choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 

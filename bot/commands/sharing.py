@@ -11,8 +11,7 @@ from config.texts import N_, _, in_line
 from memory.buttons import undo_button
 
 if TYPE_CHECKING:
-    from memory.facts.sharing import Sharing
-    from memory.ledger.entries import EntryStore
+    from bot.services import MemoryServices
     from memory.store.entry import Entry
 
 SHOWN = 30
@@ -22,12 +21,11 @@ SHOWN = 30
 class SharingCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    sharing: Sharing
-    entries: EntryStore
+    services: MemoryServices
 
     @command("share", N_("Let the family know a memory"), "NAME", access=Access.MANAGERS)
     async def share(self, call: CommandCall) -> CommandResult:
-        entry, change = await self.sharing.share(
+        entry, change = await self.services.sharing.share(
             call.session.owner, await self._name_in(call), call.sender or call.asker or ""
         )
         text = _("The family knows now: {content} (/undo takes it back)", content=in_line(entry.content))
@@ -35,15 +33,15 @@ class SharingCommands:
 
     @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
     async def unshare(self, call: CommandCall) -> str:
-        return _only_its_own(await self.sharing.unshare(call.session.owner, await self._name_in(call)))
+        return _only_its_own(await self.services.sharing.unshare(call.session.owner, await self._name_in(call)))
 
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
     async def withdraw(self, call: CommandCall) -> str:
-        return _only_its_own(await self.sharing.unshare(call.session.owner, call.argument, may_all=True))
+        return _only_its_own(await self.services.sharing.unshare(call.session.owner, call.argument, may_all=True))
 
     @command("shared", N_("What the family knows"), access=Access.MANAGERS)
     async def shared(self, call: CommandCall) -> str:
-        entries = await self.sharing.shared(call.session.owner)
+        entries = await self.services.sharing.shared(call.session.owner)
         if not entries:
             return _("Nothing is shared yet: /share NAME does it, or: remember for all: the spare key is at Ann's.")
         own = call.session.owner
@@ -66,7 +64,7 @@ class SharingCommands:
             raise WrongArgument(
                 _("/{name} takes the name of a memory, as /memory shows it.", name=call.name),
             )
-        return await quoted_name(self.entries, call.session.owner, call.argument) or call.argument
+        return await quoted_name(self.services.entries, call.session.owner, call.argument) or call.argument
 
 
 def _only_its_own(entry: Entry) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
@@ -15,15 +15,14 @@ from memory.store.entry import Kind
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from bot.commands.tools import ToolReport
     from bot.jobs.background import BackgroundEmbedding
     from bot.models import MeaningModels
+    from bot.services import MemoryServices
     from bot.sessions import SessionQueues
     from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
-    from memory.ledger.entries import EntryStore
     from memory.log.compaction import CompactionService
     from memory.log.sessions import Session, SessionService
-    from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
@@ -34,13 +33,6 @@ WIDTH = 28
 """Cells of a line: a telephone shows some 32 in monospace before it breaks one."""
 # ` 100%`.
 _SHARE_CELLS = 5
-
-
-class Report(Protocol):
-    """A report of another module."""
-
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +47,7 @@ class Status:
     memory: MemoryReport
     meaning: MeaningModels
     embedding: BackgroundEmbedding | None
-    tools: Report
+    tools: ToolReport
     lanes: SessionQueues
     clock: Clock
     started: datetime
@@ -150,21 +142,19 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """What is remembered for a session's owner. files None: memory is off."""
+    """What is remembered for a session's owner. enabled: whether memory is on."""
 
-    files: MarkdownFiles | None
-    entries: EntryStore
-    activation: Activation
-    activation_log: ActivationLog
+    services: MemoryServices
     clock: Clock
+    enabled: bool
 
     async def groups(self, session: Session) -> list[Group]:
-        if self.files is None:
+        if not self.enabled:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        today, recent = await self.files.note_counts(session.owner, self.clock())
-        counts = await self.entries.counts(session.owner)
+        today, recent = await self.services.files.note_counts(session.owner, self.clock())
+        counts = await self.services.entries.counts(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
-        size = len((await self.files.read_long_term(session.owner)).encode())
+        size = len((await self.services.files.read_long_term(session.owner)).encode())
         rows = (
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
             (_("memories"), number(sum(counts.values()))),
@@ -176,12 +166,12 @@ class MemoryReport:
 
     def stays(self) -> str:
         """What of memory stays where a conversation ends."""
-        return _("What I remember stays.") if self.files is not None else _("Memory is off (MEMORY_ENABLED).")
+        return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
         """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
-        reasons = await self.activation_log.last(session.id)
-        baseline = await self.activation.baseline_count(session.owner)
+        reasons = await self.services.activation_log.last(session.id)
+        baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from pydantic import SecretStr
 
-from bot.doctor import installation, services, tools
+from bot.doctor import installation, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
 from config.logs import redact
@@ -41,7 +41,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "embedder": services.embeddings,
     "LightRAG": services.lightrag,
     "skills": installation.skills,
-    "tools": tools.tools,
+    "tools": services.tools,
 }
 """What looks at each subject, in the order in which they are told."""
 

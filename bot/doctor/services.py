@@ -1,4 +1,4 @@
-"""Checks of what answers: Telegram, by whose clock this machine's too, the model, embeddings, LightRAG."""
+"""Checks of what answers: Telegram, by its clock this machine's too, the model, embeddings, LightRAG, MCP servers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from telegram.error import Forbidden, InvalidToken, TelegramError
 from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
 from bot.models import awake, endpoint_of, meaning_models
+from bot.tasks import Backoff
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue, own_model
@@ -27,6 +28,8 @@ from pipeline.local.model_files import is_present, weights_path
 from pipeline.models.model import ModelError
 from pipeline.models.probe import probe
 from pipeline.models.request_body import Part
+from pipeline.tools.mcp.config import read_config
+from pipeline.tools.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from memory.clock import Clock
     from pipeline.models.probe import Probed
+    from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_PATIENCE = 10.0
 """Seconds to wait for Telegram."""
@@ -273,3 +277,35 @@ def _embedded(patient: DoctorContext, catalogue: ModelCatalogue) -> Finding:
         state = "damaged or not whole" if weights.exists() else "not here yet"
         return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
     return ok("model", f"The embedded {local.name} is at {weights}; its engine loads")
+
+
+CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
+CORRECT_FILE = (
+    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
+)
+
+
+async def tools(patient: DoctorContext) -> list[Finding]:
+    """Whether each server can be connected to and tells its tools."""
+    settings = patient.settings
+    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+    if config.trouble is not None:
+        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
+    if config.is_empty:
+        return [ok("tools", "No MCP server is configured")]
+    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+    return [*await asyncio.gather(*(_tried(server) for server in config.servers)), *unusable]
+
+
+async def _tried(server: ServerConfig) -> Finding:
+    subject = f"tools of {server.name}"
+    connection = ServerConnection(server, Backoff(), lambda: None)
+    connection.start()
+    try:
+        await connection.tried.wait()
+        if connection.trouble is not None:
+            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
+        enabled = sum(server.offers(tool.name) for tool in connection.tools)
+        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
+    finally:
+        await connection.close()

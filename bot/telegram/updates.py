@@ -13,8 +13,7 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.media import content_of, files_of, origin_of, plain_name, text_of
-from bot.telegram.rich_message import rich_text
+from bot.telegram.media import content_of, files_of, origin_of, plain_name, rich_text, text_of
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival

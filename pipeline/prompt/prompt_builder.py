@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -39,7 +39,7 @@ from pipeline.prompt.prompts import (
     plain_line,
 )
 from pipeline.skills import skill_prompt
-from pipeline.tools.skills import SKILL_TOOL
+from pipeline.tools.media import SKILL_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
+    from pipeline.lightrag import LightRag
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
     from pipeline.skills import Skills
@@ -64,13 +65,6 @@ SHARED_TOKENS = 300
 MOST_SHARED = 40
 SHARED_CHARACTERS = 300
 """What others of the family share stands in every request, the newest in so much room; more of it is found."""
-
-
-class Graph(Protocol):
-    """Another place that knows what was said."""
-
-    async def relevant(self, question: str) -> Passage:
-        """What is known about `question`; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ class PromptSources:
 
     files: DailyNotes | None
     memories: Memories | None
-    graph: Graph | None
+    graph: LightRag | None
     skills: Skills | None = None
 
 
