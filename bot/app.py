@@ -21,11 +21,12 @@ from bot.commands.status import MemoryReport, Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.import_learning import BackgroundImportLearning
+from bot.jobs.replication import Replication
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
-from bot.services import MemoryServices
+from bot.services import MemoryServices, replica_of
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL as TELEGRAM
@@ -134,6 +135,7 @@ class App:
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
+    replication: Replication | None
 
     @property
     def database(self) -> Database:
@@ -169,6 +171,11 @@ async def open_app(
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
+        replica = replica_of(settings, clock)
+        replication = None
+        if replica is not None:
+            replication = Replication(replica, database, memory.copies, memory.jobs, clock)
+            memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
@@ -186,7 +193,18 @@ async def open_app(
         talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         app = _assemble(
-            settings, clock, memory, counter, usage, talking, metrics, meaning, embedding, housekeeping, stack
+            settings,
+            clock,
+            memory,
+            counter,
+            usage,
+            talking,
+            metrics,
+            meaning,
+            embedding,
+            housekeeping,
+            replication,
+            stack,
         )
         stack.push_async_callback(app.runner.close)
         yield app
@@ -203,6 +221,7 @@ def _assemble(
     meaning: MeaningModels,
     embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
+    replication: Replication | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
@@ -324,6 +343,7 @@ def _assemble(
         meaning,
         embedding,
         tool_report,
+        replication,
         lanes,
         clock,
         started=clock(),
@@ -383,7 +403,10 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
-    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
+    pages = Pages()
+    return App(
+        settings, clock, memory, models, runner, jobs, tasks, health, sources, pages, metrics, checker, mcp, replication
+    )
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -15,17 +15,26 @@ if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
     from memory.store.entry import Entry
+    from memory.store.file_copies import FileCopies
     from memory.store.pending_erasures import PendingErasures
 
 
 class Undo:
     """Takes changes back, newest first."""
 
-    def __init__(self, database: Database, changes: ChangeLog, files: MarkdownFiles, erasures: PendingErasures) -> None:
+    def __init__(
+        self,
+        database: Database,
+        changes: ChangeLog,
+        files: MarkdownFiles,
+        erasures: PendingErasures,
+        copies: FileCopies | None = None,
+    ) -> None:
         self._database = database
         self._changes = changes
         self._files = files
         self._erasures = erasures
+        self._copies = copies
 
     async def newest_of(self, entry: Entry) -> int | None:
         """The number of the newest change of an entry that still stands."""
@@ -58,6 +67,8 @@ class Undo:
                 # the last step before the commit: nothing that is refused after it leaves the two apart
                 try:
                     await self._files.put_back(owner, expected=batch.file.after, text=batch.file.before)
+                    if self._copies is not None:
+                        await self._copies.keep(connection, self._files.long_term_path(owner))
                     names.append(MEMORY_FILE)
                     outcomes = [*outcomes_of_file(batch.file, lines), *outcomes]
                 except MemoryRefused as error:

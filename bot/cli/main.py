@@ -146,6 +146,7 @@ async def _run(settings: Settings) -> None:
     with only_runner(settings.mneme_data_dir):
         async with (
             open_app(settings) as app,
+            app.replication.running() if app.replication is not None else contextlib.nullcontext(),
             reporting(manager, app.health, app.runner.lanes),
             _observed(app),
             _memory_served(app),

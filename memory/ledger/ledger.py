@@ -28,17 +28,26 @@ if TYPE_CHECKING:
     from memory.ledger.page import LongTermFile
     from memory.store.database import Database
     from memory.store.entry import Author, Operation
+    from memory.store.file_copies import FileCopies
 
 
 class Ledger:
     """Changes the memory of all owners, one change at a time."""
 
-    def __init__(self, database: Database, files: LongTermFile, clock: Clock, zone_of: TimezoneLookup) -> None:
+    def __init__(
+        self,
+        database: Database,
+        files: LongTermFile,
+        clock: Clock,
+        zone_of: TimezoneLookup,
+        copies: FileCopies | None = None,
+    ) -> None:
         self._database = database
         self._files = files
         self._changes = ChangeLog(clock)
         self._clock = clock
         self._zone_of = zone_of
+        self._copies = copies
 
     @contextlib.asynccontextmanager
     async def change(
@@ -128,4 +137,6 @@ class Ledger:
         """Write what is recorded into the file; whether it says that now. A person's edit wins."""
         written = await self._files.rewrite_long_term(unwritten.owner, expected=unwritten.before, text=unwritten.after)
         await (self._changes.mark_written if written else self._changes.withdraw)(connection, unwritten)
+        if self._copies is not None:
+            await self._copies.keep(connection, self._files.long_term_path(unwritten.owner))
         return written

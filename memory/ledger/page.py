@@ -13,6 +13,7 @@ from memory.store.entry import TYPED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from memory.store.entry import Entry
 
@@ -22,6 +23,9 @@ QUOTE_CHARACTERS = 60
 
 class LongTermFile(Protocol):
     """The MEMORY.md of each owner."""
+
+    def long_term_path(self, owner: str) -> Path:
+        """Where it is."""
 
     async def raw_long_term(self, owner: str) -> str:
         """Its text, with bytes that are no UTF-8 as surrogate escapes."""

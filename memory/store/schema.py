@@ -38,7 +38,16 @@ _LEARNING_FROM_IMPORTS: Migration = (
     "ALTER TABLE imported ADD COLUMN learned_through INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX imports_to_learn ON imported (owner_id) WHERE learning_tries",
 )
-MIGRATIONS: tuple[Migration, ...] = (_IMPORTED, _LEARNING_FROM_IMPORTS)
+_FILE_COPIES: Migration = (
+    # what the Markdown files and skills say, where the database is replicated: by their path in the data directory
+    """CREATE TABLE file_copies (
+        path TEXT PRIMARY KEY,
+        content BLOB NOT NULL,
+        size INTEGER NOT NULL,
+        changed INTEGER NOT NULL -- nanoseconds of the file's last change
+    ) WITHOUT ROWID""",
+)
+MIGRATIONS: tuple[Migration, ...] = (_IMPORTED, _LEARNING_FROM_IMPORTS, _FILE_COPIES)
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 

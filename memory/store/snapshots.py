@@ -50,6 +50,13 @@ def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in present}
 
 
+def file_copies(path: Path) -> Iterator[tuple[str, bytes, int]]:
+    """The copies of files in a database: their names, contents, and times of change in nanoseconds."""
+    with _opened(path) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'file_copies'").fetchone():
+            yield from connection.execute("SELECT path, content, changed FROM file_copies")
+
+
 def format_of(path: Path) -> int:
     """The format that the database has."""
     with _opened(path) as connection:

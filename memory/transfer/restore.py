@@ -1,27 +1,37 @@
-"""Restoring a backup: checked before anything is touched, and what was there is kept aside."""
+"""Restoring a backup or a replica: checked before anything is touched, and what was there is kept aside."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import shutil
 import tempfile
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
 from memory.store.data_lock import only_runner
 from memory.store.schema import unreadable
-from memory.store.snapshots import close_up, counted, format_of, require_sound, sync
-from memory.transfer.archive import DATABASE, FILES, SKILLS, extract, opened
+from memory.store.snapshots import close_up, counted, file_copies, format_of, require_sound, sync
+from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, extract, opened, stays_inside
 from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
+from memory.transfer.replica import local_state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
     from memory.clock import Clock
     from memory.transfer.archive import Manifest
+    from memory.transfer.replica import Replica
 
 _SIDE_FILES = ("-wal", "-shm")
+ALIVE = timedelta(minutes=15)
+"""Whose last write is younger is alive: a running bot writes every few minutes even where nobody talks to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +64,59 @@ class Restore:
         manifest = manifest_of(archive)
         if (reason := unreadable(str(archive), manifest.schema_version)) is not None:
             raise StoreError(reason)
+
+        def unpack(stage: Path) -> None:
+            with opened(archive) as source:
+                extract(archive, source, manifest, stage)
+            _require_true(archive, manifest, stage / DATABASE)
+
+        with self._alone(replace=replace):
+            return Restored(manifest, self._replace(unpack))
+
+    def from_replica(self, replica: Replica, *, replace: bool) -> tuple[Path | None, datetime | None]:
+        """Bring the replica here and hold it from now on: where what was here is kept, and how new the replica is.
+
+        replace: also where something is here, and where the machine that holds the replica is alive. Raises StoreError.
+        """
+        lease = asyncio.run(replica.lease())
+        if lease is None:
+            raise StoreError(f"There is no replica at {replica.place.url}: name what REPLICA_URL was.")
+        newest = asyncio.run(replica.newest(lease.number))
+        if newest is not None and self._clock() - newest < ALIVE and not replace:
+            raise StoreError(
+                f"{lease.machine} holds that replica and wrote to it at {newest:%H:%M:%S} UTC: stop the bot there, or"
+                " add --yes to take over all the same."
+            )
+
+        def fetch(stage: Path) -> None:
+            asyncio.run(replica.fetch(lease.number, stage / DATABASE))
+            require_sound(stage / DATABASE)
+            if (reason := unreadable("The replica", format_of(stage / DATABASE))) is not None:
+                raise StoreError(reason)
+            for name, content, changed in file_copies(stage / DATABASE):
+                if stays_inside(name) and name.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
+                    _write(stage / name, content, changed)
+
+        with self._alone(replace=replace):
+            kept = self._replace(fetch)
+            asyncio.run(replica.take(lease))
+        return kept, newest
+
+    @contextlib.contextmanager
+    def _alone(self, *, replace: bool) -> Iterator[None]:
         with only_runner(self._folder):
             if self.occupied and not replace:
                 raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")
             try:
-                return Restored(manifest, self._replace(archive, manifest))
+                yield
             except OSError as error:
                 raise StoreError(f"{self._folder} can't be written ({error.strerror}): nothing was changed.") from error
 
-    def _replace(self, archive: Path, manifest: Manifest) -> Path | None:
+    def _replace(self, fill: Callable[[Path], None]) -> Path | None:
+        """Put in the place of what is here what `fill` writes into a folder; where what was here is kept."""
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".restore-") as name:
             stage = Path(name)
-            with opened(archive) as source:
-                extract(archive, source, manifest, stage)
-            _require_true(archive, manifest, stage / DATABASE)
+            fill(stage)
             (stage / FILES).mkdir(exist_ok=True)
             (stage / FILES).chmod(0o700)
             has_skills = (stage / SKILLS).exists()
@@ -90,7 +139,8 @@ class Restore:
 
     def _present(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
-        return [self._database, *side, self._files, self._skills]
+        # what Litestream knows of the former database would not fit the new one
+        return [self._database, *side, local_state(self._database), self._files, self._skills]
 
     def _set_aside(self) -> Path:
         if self._database.exists():
@@ -121,6 +171,16 @@ def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
     require_sound(database)
     if format_of(database) != manifest.schema_version or counted(database, TABLES) != manifest.rows:
         raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
+
+
+def _write(path: Path, content: bytes, changed: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600, exist_ok=False)
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.utime(path, ns=(changed, changed))
 
 
 def _as_owned(folder: Path, like: Path) -> None:
