@@ -3,11 +3,12 @@
     python -m benchmarks.replica                 30 times; some 3 minutes
     python -m benchmarks.replica --times 100 --seed 7
 
-The real program talks to a Bot API server and a scripted model in this process. Somebody writes every tenth of a second;
-each message is a note to remember, or a question whose answer the model streams. At a random moment everything that the
-bot has started is killed with kill -9 and its data directory removed. `mneme restore --replica` brings the replica into
-a new directory, and a bot is started there. It may finish; then each message must have been worked on once and answered,
-each note stand once in the database and once in MEMORY.md, and each exchange once in the daily note.
+The real program talks to a Bot API server and a scripted model in this process. Somebody writes every tenth of a
+second; each message is a note to remember, or a question whose answer the model streams. At a random moment everything
+that the bot has started is killed with kill -9 and its data directory removed. `mneme restore --replica` brings the
+replica into a new directory, and a bot is started there. It may finish; then each message must have been worked on once
+and answered, each note stand once in the database and at most once in MEMORY.md, and each exchange once in the daily
+note.
 
 Seconds lost: from the last commit that the restored database knows to the kill, where a later one is missing; what
 Telegram was not told is received it sends again. Seconds until it answers: from the start of the restore to the first
