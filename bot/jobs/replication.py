@@ -45,7 +45,7 @@ WAIT_SECONDS = 5.0
 """How long Telegram's next updates wait for the replica of the ones before."""
 REST_SECONDS = 60.0
 """For so long nothing waits for a replica that did not answer."""
-STOP_SECONDS = 20.0
+STOP_SECONDS = 15.0
 """How long Litestream may take to send what is left."""
 # Becomes Litestream, and has itself told to end when the bot is killed, as by a stop: it then sends what is left.
 # 1 is PR_SET_PDEATHSIG, 15 is SIGTERM; other systems know no such thing.
