@@ -18,7 +18,8 @@ import structlog
 from bot.tasks import BackgroundTasks, Backoff
 from config.errors import ConfigurationError
 from memory.errors import StoreError
-from memory.transfer.replica import SETTINGS_ON_STDIN, ReplicaUnreachable, litestream, local_state
+from memory.store.snapshots import local_state
+from memory.transfer.replica import SETTINGS_ON_STDIN, ReplicaUnreachable, litestream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -88,6 +89,7 @@ class Replication:
         Raises ConfigurationError where another machine holds the replica, StoreError where it can't be known.
         """
         await self._claim()
+        await self._database.leave_checkpoints()
         self._synced_at = await self._jobs.ran_at(JOB)
         with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # a socket's path has to be short
             socket = Path(name) / "litestream"
@@ -172,7 +174,8 @@ class Replication:
             try:
                 yield
             finally:
-                await asyncio.to_thread(shutil.rmtree, local_state(self._database.path), ignore_errors=True)
+                # the folder itself stays: by it other programs of ours know who checkpoints
+                await asyncio.to_thread(shutil.rmtree, local_state(self._database.path) / "ltx", ignore_errors=True)
 
     async def _claim(self) -> None:
         try:

@@ -42,6 +42,11 @@ def require_sound(path: Path) -> None:
         )
 
 
+def local_state(database: Path) -> Path:
+    """Where Litestream keeps what it is about to send, beside a database that it replicates."""
+    return database.with_name(f".{database.name}-litestream")
+
+
 def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
     """How many rows those of `tables` have that there are."""
     with _opened(path) as connection:

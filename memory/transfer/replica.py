@@ -201,11 +201,6 @@ def litestream() -> str:
     return found
 
 
-def local_state(database: Path) -> Path:
-    """Where Litestream keeps what it is about to send, beside a database."""
-    return database.with_name(f".{database.name}-litestream")
-
-
 def _lease_in(database: Path) -> Lease | None:
     if not database.exists():
         return None

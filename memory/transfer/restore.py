@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from memory.errors import StoreError
 from memory.store.data_lock import only_runner
 from memory.store.schema import unreadable
-from memory.store.snapshots import close_up, counted, file_copies, format_of, require_sound, sync
+from memory.store.snapshots import close_up, counted, file_copies, format_of, local_state, require_sound, sync
 from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, extract, opened, stays_inside
 from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
-from memory.transfer.replica import local_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -290,3 +290,16 @@ def test_litestream_is_told_the_place_and_what_opens_it(
     (database,) = settings["dbs"]
     assert {**database["replica"], "sync-interval": None} == {**expected, "sync-interval": None}
     assert database["path"] == str(tmp_path / "mneme.db")
+
+
+async def test_whoever_opens_a_replicated_database_leaves_its_checkpoints_to_litestream(
+    start: OpenApp, place: Path, tmp_path: Path
+) -> None:
+    async with start(replica_url=str(place)) as app, replication_of(app).running():
+        await everything_is_there(app)
+        async with app.database.transaction() as connection:
+            assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA wal_autocheckpoint")] == [(16_000,)]
+        beside = await Database.open(tmp_path / "data" / "mneme.db")
+        async with beside.transaction() as connection:
+            assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA wal_autocheckpoint")] == [(16_000,)]
+        await beside.close()
