@@ -92,10 +92,10 @@ async def replica(patient: DoctorContext) -> list[Finding]:
         newest = await there.newest(lease.number) if lease is not None else None
     except StoreError as error:
         return [failed_as_said(name, error)]
-    if lease is None or newest is None:
-        return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
-    if not there.holds(lease):
+    if lease is not None and not there.holds(lease):
         return [failed(name, f"{there.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
+    if newest is None:
+        return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
     age = max(timedelta(), patient.clock() - newest)
     text = f"{there.place.url} is {age.total_seconds() / 60:.0f} minutes old"
     return [warning(name, text, REPLICATE)] if age > TOO_OLD else [ok(name, text)]
