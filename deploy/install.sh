@@ -6,6 +6,7 @@
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
 #   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words
 #   sudo deploy/install.sh --replica URL          with a replica at s3://..., sftp://... or in a folder (docs/deploy.md)
+#   sudo deploy/install.sh --build                only builds this version beside the others, and says where
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
@@ -33,6 +34,7 @@ embeddings=
 mcp=
 replica=
 replica_url=
+only_build=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -53,6 +55,10 @@ while [ $# -gt 0 ]; do
             ;;
         esac
         shift 2
+        ;;
+    --build)
+        only_build=yes
+        shift
         ;;
     --local)
         local=yes
@@ -115,8 +121,13 @@ release=$ROOT/releases/$(date -u +%Y%m%dT%H%M%SZ)
 service_of() { if [ "$1" = mneme ]; then echo mneme.service; else echo "mneme@$1.service"; fi; }
 timer_of() { if [ "$1" = mneme ]; then echo mneme-backup.timer; else echo "mneme-backup@$1.timer"; fi; }
 state_of() { if [ "$1" = mneme ]; then echo /var/lib/mneme; else echo "/var/lib/mneme-$1"; fi; }
-# every bot there is, one a line
-bots() { find /etc/mneme -name '*.env' -printf '%f\n' 2>/dev/null | sed 's/\.env$//' | sort; }
+# every bot there is, one a line; the cells of deploy/cells.sh have versions of their own
+bots() {
+    local named
+    for named in $(find /etc/mneme -name '*.env' -printf '%f\n' 2>/dev/null | sed 's/\.env$//' | sort); do
+        [ -L "$ROOT/cells/$named" ] || echo "$named"
+    done
+}
 # the command line of a release, as a bot: as_bot RELEASE BOT COMMAND...
 as_bot() {
     local of=$1 named=$2
@@ -157,7 +168,7 @@ pip_install() {
 }
 
 build() {
-    say "Installing into $release ..."
+    say "Installing into $release ..." >&2
     # one chain: where the caller asks whether it went well, bash does not stop at a failure by itself
     "$python" -m venv "$release" &&
         pip_install --require-hashes -r "$checkout/requirements${local:+-local}.lock" &&
@@ -273,18 +284,26 @@ begin() {
     say "Mneme runs: $(systemctl show -p StatusText --value "$(service_of "$bot")")"
 }
 
-# keep the version that runs and the two before it
+# keep the versions that run and the two before the newest
 tidy() {
+    local running
+    running=$(readlink -f "$ROOT/current" "$ROOT"/cells/* 2>/dev/null || true)
     find "$ROOT/releases" -mindepth 1 -maxdepth 1 -type d | sort -r | tail -n +4 | while read -r old; do
-        [ "$old" = "$(readlink -f "$ROOT/current")" ] || rm -rf "$old"
+        grep -qxF "$old" <<<"$running" || rm -rf "$old"
     done
 }
 
-prepare
+[ -n "$only_build" ] || prepare
+[ -z "$only_build" ] || [ -n "$former" ] || die "Nothing is installed yet: run deploy/install.sh without --build first."
 build || {
     rm -rf "$release"
     die "The new version could not be installed (see above); nothing that runs was touched."
 }
+if [ -n "$only_build" ]; then
+    tidy
+    say "$release"
+    exit
+fi
 if [ -n "$former" ]; then upgrade; else switch_to "$release"; fi
 begin
 tidy
