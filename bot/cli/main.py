@@ -18,7 +18,7 @@ from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
 from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
-from config.process import ask_for_handles
+from config.process import ask_for_handles, program_version
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ mneme setup"""
 
 def _version(show: bool) -> None:
     if show:
-        from importlib.metadata import version
-
-        typer.echo(f"mneme {version('mneme')}")
+        typer.echo(f"mneme {program_version()}")
         raise typer.Exit
 
 

@@ -121,7 +121,7 @@ async def run_telegram(app: App) -> None:
         me = bot.bot
         contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox, app.runner.languages)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, app.replication)
         access = AccessList(app.database, CHANNEL, app.clock)
         moves = ChatMigrations(app.memory.moving, app.runner)
         door = AccessControl(
