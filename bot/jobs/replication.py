@@ -44,6 +44,8 @@ TOO_OLD = timedelta(hours=1)
 """The owner is warned when the replica is older."""
 WAIT_SECONDS = 5.0
 """How long Telegram's next updates wait for the replica of the ones before."""
+LOOK_SECONDS = 20.0
+"""How long a look waits for the replica."""
 REST_SECONDS = 60.0
 """For so long nothing waits for a replica that did not answer."""
 STOP_SECONDS = 15.0
@@ -144,7 +146,7 @@ class Replication:
             # so it can be told from elsewhere that this machine lives; while that fails, the age outlasts a restart
             await self._jobs.mark(JOB, self._clock())
         self._rests_until = 0.0
-        await self.synced(LOOK_EVERY / 2)
+        await self.synced(LOOK_SECONDS)
         if self.age is not None and self.age > TOO_OLD and not self._has_told and self.tell is not None:
             await self.tell(self.age)
             self._has_told = True
@@ -169,6 +171,9 @@ class Replication:
 
         It is ended and begun anew: told to stop and start it would miss what is changed meanwhile.
         """
+        if self._client is None:  # another program of ours may run it
+            yield
+            return
         async with self._changing:
             await self._end()
             try:

@@ -81,6 +81,7 @@ class Contact:
         if isinstance(error, Conflict):
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
             if self._replication is not None:
+                self.pulse.step(within=LOOK_SECONDS)
                 await self._replication.check_lease(look=True)
             await self.rest("another program polls with this token")
             return
