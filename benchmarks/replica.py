@@ -80,7 +80,7 @@ async def write(telegram: BotApiServer, marks: list[str], chance: random.Random)
         kind = chance.choice("mmr")
         mark = f"{kind}{len(marks)}"
         marks.append(mark)
-        text = f"/remember the boat {mark} is for sale" if kind == "r" else f"Please look at {mark}"
+        text = f"/remember the boat {mark} is for sale" if kind == "r" else mark  # short, so that a note holds many
         telegram.user_says(text, chat_id=ANN)
         await asyncio.sleep(PAUSE)
 
@@ -147,7 +147,7 @@ async def once(found: Found, chance: random.Random) -> None:
             found.lost.append(max((killed_at - _seconds(known[key]) for key in missing), default=0.0))
             found.unknown += len(missing)
             bot = await mneme(environment, folder, "run")
-            telegram.user_says("Please look at m99999", chat_id=ANN)
+            telegram.user_says("m99999", chat_id=ANN)
             marks.append("m99999")
             await telegram.wait_for(lambda: len(telegram.sent(ANN)) > answered, timeout=PATIENCE)
             found.until_answer.append(time.monotonic() - began)

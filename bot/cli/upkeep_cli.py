@@ -84,11 +84,12 @@ def restore(
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
         done = restoring.run(archive, replace=yes)
-        kept, brought = done.kept, f"{_counted(done.manifest)} of {done.manifest.made_at}"
+        kept, brought = done.kept, f"{_counted(done.manifest)} of {done.manifest.made_at} are"
     elif (named := replica_of(settings, system_clock, replica)) is not None:
         kept, newest = restoring.from_replica(named, replace=yes)
-        brought = f"What the replica knew, to {newest:%Y-%m-%d %H:%M:%S} UTC" if newest else "What the replica knew"
-    typer.echo(f"{brought} are in {folder}." if archive is not None else f"{brought}, is in {folder}.")
+        until = f" until {newest:%Y-%m-%d %H:%M:%S} UTC" if newest is not None else ""
+        brought = f"What the replica had{until} is"
+    typer.echo(f"{brought} in {folder}.")
     typer.echo("That is the whole state, also who is let in, the settings and the messages that wait.")
     if kept is not None:
         typer.echo(f"What was there before is in {kept}.")

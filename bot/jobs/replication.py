@@ -86,17 +86,14 @@ class Replication:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Replicate for as long as the context is open; at its end all is sent.
-
-        Raises ConfigurationError where another machine holds the replica, StoreError where it can't be known.
-        """
-        await self._claim()
+        """Replicate for as long as the context is open, by a machine that holds the replica; at its end all is sent."""
         await self._database.leave_checkpoints()
         self._synced_at = await self._jobs.ran_at(JOB)
         with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # a socket's path has to be short
             socket = Path(name) / "litestream"
             transport = httpx.AsyncHTTPTransport(uds=str(socket), retries=5)  # it is there in a moment
-            async with httpx.AsyncClient(transport=transport, base_url="http://litestream", timeout=60) as self._client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://litestream", timeout=60) as client:
+                self._client = client
                 self._tasks.start(self._keep_alive(socket), "replication")
                 self._tasks.every(LOOK_EVERY, self.look, "replica")
                 self._tasks.every(FILES_EVERY, self._look_at_files, "file copies")
@@ -109,6 +106,7 @@ class Replication:
                     await self._tasks.close()
                     async with self._changing:
                         await self._end()
+                    self._client = None
 
     @property
     def age(self) -> timedelta | None:
@@ -181,22 +179,6 @@ class Replication:
             finally:
                 # the folder itself stays: by it other programs of ours know who checkpoints
                 await asyncio.to_thread(shutil.rmtree, local_state(self._database.path) / "ltx", ignore_errors=True)
-
-    async def _claim(self) -> None:
-        try:
-            lease = await self._replica.lease()
-        except ReplicaUnreachable as error:
-            if self._replica.number is None:
-                raise
-            log.warning("replica_unreachable", reason=error.loggable)  # it was ours, and is looked at again
-            return
-        if lease is None:
-            await self._replica.take(None)
-        elif not self._replica.holds(lease):
-            raise ConfigurationError(
-                f"{self._replica.place.url} is held by {lease.machine} since {lease.at}: bring its memory here with"
-                " `mneme restore --replica URL`, or set another REPLICA_URL."
-            )
 
     async def _keep_alive(self, socket: Path) -> None:
         backoff = Backoff(longest=60)

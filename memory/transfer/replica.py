@@ -23,6 +23,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
+from config.errors import ConfigurationError
 from memory.clock import from_text, now_text
 from memory.errors import StoreError, explained
 from memory.store.snapshots import sync
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memory.clock import Clock
+
+log = structlog.get_logger(__name__)
 
 KEPT = timedelta(hours=6)
 """How often the replica gets a whole new copy, and how long older ones stay: after both what was deleted is gone."""
@@ -110,6 +115,26 @@ class Replica:
             await self._run("restore", _NOTHING, database=database, part=_LEASE)
             return _lease_in(database)
 
+    async def claim(self) -> None:
+        """Have this machine hold the replica if nobody does.
+
+        Raises ConfigurationError where another does, ReplicaUnreachable where nobody knows and this one never did.
+        """
+        try:
+            lease = await self.lease()
+        except ReplicaUnreachable as error:
+            if self.number is None:
+                raise
+            log.warning("replica_unreachable", reason=error.loggable)  # it was ours, and is looked at again
+            return
+        if lease is None:
+            await self.take(None)
+        elif not self.holds(lease):
+            raise ConfigurationError(
+                f"{self.place.url} is held by {lease.machine} since {lease.at}: bring its memory here with `mneme"
+                " restore --replica URL`, or set another REPLICA_URL."
+            )
+
     async def take(self, former: Lease | None) -> Lease:
         """Have this machine hold the replica after `former`. Raises StoreError where another was faster."""
         lease = Lease(
@@ -154,7 +179,7 @@ class Replica:
         await asyncio.to_thread(sync, target)
 
     def _name(self) -> str:
-        return hashlib.sha256(self.place.url.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.place.url.rstrip("/").encode()).hexdigest()[:16]
 
     def _held(self) -> dict[str, Any]:
         try:

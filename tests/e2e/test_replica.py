@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
+from bot.services import replica_of
 from config.errors import ConfigurationError
 from memory.errors import StoreError
 from memory.store.database import Database
@@ -26,6 +28,7 @@ from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, serving, texts
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from datetime import timedelta
 
     from bot.app import App
@@ -47,6 +50,16 @@ def place(tmp_path: Path) -> Path:
 def replication_of(app: App) -> Replication:
     assert app.replication is not None
     return app.replication
+
+
+@contextlib.asynccontextmanager
+async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
+    """Replicates as `mneme run` does."""
+    replica = replica_of(app.settings, clock)
+    assert replica is not None
+    await replica.claim()
+    async with replication_of(app).running():
+        yield replication_of(app)
 
 
 async def everything_is_there(app: App) -> None:
@@ -78,7 +91,7 @@ async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     data = tmp_path / "data"
-    async with start(replica_url=str(place)) as app, replication_of(app).running():
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
         person = Person(app)
         await person.says("My bees are called Berta and Bruno.")
         await app.memory.long_term.append("console:local", "The hive stands in Poltava.", Author.USER)
@@ -94,7 +107,7 @@ async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
     assert files_of(elsewhere) == files_of(data)
     assert {"memory/console:local/MEMORY.md", "skills/bees/HIVES.md"} <= files_of(elsewhere).keys()
     assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
-    async with start(mneme_data_dir=elsewhere, replica_url=str(place)) as app, replication_of(app).running():
+    async with start(mneme_data_dir=elsewhere, replica_url=str(place)) as app, replicating(app, clock):
         assert "Berta" in (await app.memory.entries.list("console:local"))[0].content
         assert await replication_of(app).synced(PATIENCE)
 
@@ -124,13 +137,13 @@ async def test_without_a_replica_nothing_is_copied(start: OpenApp) -> None:
 async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with start(replica_url=str(place)) as first, replication_of(first).running():
+    async with start(replica_url=str(place)) as first, replicating(first, clock):
         await Person(first).says("/remember The hive stands in Poltava.")
         await everything_is_there(first)
         other = tmp_path / "other"
         async with start(mneme_data_dir=other, replica_url=str(place)) as second:
             with pytest.raises(ConfigurationError, match=r"is held by .*: bring its memory here with"):
-                async with replication_of(second).running():
+                async with replicating(second, clock):
                     pass
         with pytest.raises(StoreError, match=r"wrote to it at .*: stop the bot there, or add --yes"):
             await taken_over(place, tmp_path / "third", clock, replace=False)
@@ -141,7 +154,7 @@ async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
         # what the former machine still writes does not reach what the present one holds
         await Person(first).says("/remember The second hive stands in Lviv.")
         assert await replication_of(first).synced(PATIENCE)
-    async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replication_of(app).running():
+    async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
         await everything_is_there(app)
     database = await Database.open(await taken_over(place, tmp_path / "fourth", clock) / "mneme.db")
     entries = [row["content"] for row in await database.rows("SELECT content FROM entries")]
@@ -159,6 +172,8 @@ async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             of_second = environment | {"MNEME_DATA_DIR": str(second)}
+            assert await mneme(of_second, "run") == 2
+            assert not (second / "mneme.db").exists()
             command = ("restore", "--replica", str(place), "--yes")
             assert await mneme(of_second, *command) == 0
             async with running_bot(of_second, tmp_path):
@@ -178,7 +193,7 @@ async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replic
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     word = secrets.token_hex(12)
-    async with start(replica_url=str(place)) as app, replication_of(app).running():
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
         person = Person(app)
         await person.says(f"/remember The word is {word}.")
         await person.says(f"What is {word}?")
@@ -204,7 +219,7 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
 
     async with BotApiServer() as telegram, serving(start, telegram)(replica_url=str(place)) as app:
         replication = replication_of(app)
-        async with replication.running():
+        async with replicating(app, clock):
             replication.tell = tell
             assert await replication.synced(PATIENCE)
             await asyncio.to_thread(shutil.move, place / "1", place / "away")
@@ -231,7 +246,7 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
 async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
     async with BotApiServer() as telegram, serving(start, telegram)(replica_url=str(place)) as app:
         replication = replication_of(app)
-        async with replication.running():
+        async with replicating(app, clock):
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             assert await replication.synced(PATIENCE)
@@ -293,9 +308,9 @@ def test_litestream_is_told_the_place_and_what_opens_it(
 
 
 async def test_whoever_opens_a_replicated_database_leaves_its_checkpoints_to_litestream(
-    start: OpenApp, place: Path, tmp_path: Path
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with start(replica_url=str(place)) as app, replication_of(app).running():
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
         await everything_is_there(app)
         async with app.database.transaction() as connection:
             assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA wal_autocheckpoint")] == [(16_000,)]
