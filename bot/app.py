@@ -21,7 +21,6 @@ from bot.commands.status import MemoryReport, Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.import_learning import BackgroundImportLearning
-from bot.jobs.replication import Replication
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
@@ -90,6 +89,7 @@ from pipeline.tools.toolbox import Tool, Toolbox
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.jobs.replication import Replication
     from bot.models import MeaningModels
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
@@ -172,8 +172,10 @@ async def open_app(
         meaning = meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
         replica = replica_of(settings, clock)
-        replication = None
+        replication: Replication | None = None
         if replica is not None:
+            from bot.jobs.replication import Replication  # late: few have one
+
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
             memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
