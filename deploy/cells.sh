@@ -96,6 +96,8 @@ ExecStart=$ROOT/cells/$named/bin/mneme run
 MemoryMax=$memory
 MemorySwapMax=0
 CPUQuota=$cpu
+# after a reboot all cells start at once
+TimeoutStartSec=10min
 END
     systemctl daemon-reload
     systemctl enable --quiet --now "$(timer_of "$named")"
