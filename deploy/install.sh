@@ -96,6 +96,10 @@ done
 [ -f "$checkout/requirements.lock" ] || die "$checkout is no checkout of Mneme: run the script from where you cloned it."
 [ -z "$env_file" ] || [ -r "$env_file" ] || die "$env_file can't be read: name the file with the settings."
 env_file=${env_file:+$(realpath "$env_file")}
+if [ -z "$replica_url" ] && [ -n "$env_file" ]; then
+    replica_url=$(sed -n 's/^[[:space:]]*REPLICA_URL=//p' "$env_file" | tail -n 1)
+    replica=${replica_url:+yes}
+fi
 cd / # wherever it was called from, the bot's user may not be allowed to be there
 has() {
     "$ROOT/current/bin/python" -c 'import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)' "$1" \
@@ -279,8 +283,10 @@ begin() {
             "sudo systemctl start $(service_of "$bot")"
         return
     fi
+    local hint=
+    [ -z "$replica_url" ] || hint="; where another machine holds its replica, \`mneme restore --replica URL\` takes it over"
     systemctl start "$(service_of "$bot")" ||
-        die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`${replica_url:+; to take a replica over, \`mneme restore --replica URL\` first}."
+        die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`$hint."
     say "Mneme runs: $(systemctl show -p StatusText --value "$(service_of "$bot")")"
 }
 
