@@ -136,7 +136,7 @@ async def check_all(kind: str) -> list[tuple[Case, CheckedFact]]:
 
 def state_of(verdict: CheckedFact) -> str:
     """What becomes of a fact with this verdict."""
-    if verdict.refusal is not None:
+    if verdict.is_foreign:
         return "refused"
     return "unconfirmed" if verdict.doubt is not None else "confirmed"
 

@@ -6,10 +6,10 @@ how many questions any, and for how many all of the messages that answer it stan
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
 --embedder the local embedding model compares meanings; without it no model takes part. With --talk each question also
 stands in a message with 24 words of talk before it, after it and around it (benchmarks/talk.py), once with its question
-mark and once without. With --among N each question is also asked by who has imported a history of N messages, made of
-the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain BM25
-and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the
-group form, with and without the embedder.
+mark and once without. With --among N each question is also asked as "I" and "you" by who has imported a history of N
+messages, made of the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also
+asked of plain BM25 and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table;
+Mneme's is that of the group form, with and without the embedder.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ async def main() -> None:
         }
         hidden = {
             f"{form}, among {arguments.among:,}": await answered(dialogues, form, models, among=arguments.among)
-            for form in (Form if arguments.among else ())
+            for form in ((Form.PERSONAL,) if arguments.among else ())
         }
         if arguments.peers:
             compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])

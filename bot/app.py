@@ -36,11 +36,9 @@ from config.settings import MemoryScope, Settings, check_together
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
-from memory.consolidation.due import DueConversations
+from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.extractor import Extractor
 from memory.consolidation.fact_writer import FactWriter
-from memory.consolidation.review import Review
 from memory.errors import StoreError
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
@@ -265,19 +263,17 @@ def _assemble(
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
-    writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
     consolidation = ConsolidationService(
-        DueConversations(memory.database, memory.sessions),
-        Steps(
-            Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
-            checker,
-            writer,
-            Compression(ask, memory.ledger, settings.memory_max_size),
-            Review(memory.database, memory.facts, checker, writer, memory.zone_of),
-        ),
+        memory.database,
+        memory.sessions,
+        Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
+        checker,
+        FactWriter(memory.ledger, memory.facts, settings.memory_max_size),
+        Compression(ask, memory.ledger, settings.memory_max_size),
         memory.history,
-        Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
+        settings.consolidation_timeout,
+        enabled,
     )
     languages = Languages(memory.preferences)
     tasks = BackgroundTasks()

@@ -9,26 +9,24 @@ from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
+from memory.facts.learning import Learning, Procedures
 from memory.files.history import HistoryFiles
-from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.imports.importing import ForeignImport
-from memory.learning.learning import Learning, Procedures
-from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
+from memory.ledger.page import LongTermMemory
+from memory.ledger.undo import Undo
 from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.mail.chat_migration import ChatMigration
-from memory.mail.notices import PendingNotices
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
-from memory.reminders.delivery import ReminderDelivery
+from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
-from memory.reminders.tasks import Tasks
 from memory.search.activation import Activation, ActivationLog
 from memory.search.lookup import MemoryLookup
 from memory.search.ranking import Ranker
@@ -39,14 +37,13 @@ from memory.search.vectors import Embedding, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
-from memory.store.decay import TYPE_WEIGHTS, Decay
+from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
+from memory.store.erasure import PendingErasures
 from memory.store.file_copies import FileCopies
-from memory.store.pending_erasures import PendingErasures
-from memory.store.reinforcement import Reinforcement
+from memory.store.notices import PendingNotices
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 from memory.transfer.replica import Replica, ReplicaPlace
-from memory.undo import Undo
 
 if TYPE_CHECKING:
     from memory.clock import Clock
@@ -91,7 +88,7 @@ class MemoryServices:
         self.procedures = Procedures(self.ledger)
         self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
         self.traces = PendingErasures(database, copies)
-        self.undo = Undo(database, ChangeLog(clock), self.files, self.traces, copies)
+        self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
         self.portable = Portable(database, folder)
         self.importer = Importer(database, folder)
@@ -113,7 +110,7 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.ledger, self.search)
+        self.facts = FactStore(database, self.search)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

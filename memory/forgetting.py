@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MnemeError, StoreError
-from memory.store.erasure import ROWS, make_nobodys
-from memory.store.pending_erasures import record_erasure
+from memory.store.erasure import ROWS, make_nobodys, record_erasure
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
-    from memory.store.pending_erasures import Forget, PendingErasures
+    from memory.store.erasure import Forget, PendingErasures
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memory.log.turn_log import OutgoingReply
     from memory.media.media import MediaFile
     from memory.messages import Document, Passage
-    from memory.reminders.tasks import TaskRun
+    from memory.reminders.delivery import TaskRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory.buttons import Notice
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import FinishedTurn, Outcome
-    from memory.reminders.tasks import TaskRun
+    from memory.reminders.delivery import TaskRun
     from memory.search.activation import Activated
     from pipeline.arrival import Arrival, ReplyChannel
     from pipeline.models.model import ChatModel

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from memory.search.reading import MemoryReader
     from memory.search.recall import Recall
     from memory.search.search import Hit, Search
+    from memory.store.decay import Reinforcement
     from memory.store.entry import Entry
-    from memory.store.reinforcement import Reinforcement
 
 PAGE = 10
 """Entries on one page of /memory."""

@@ -16,15 +16,14 @@ from memory.transfer.archive import TooLarge
 
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
-    from memory.files.long_term import LongTermMemory
+    from memory.facts.learning import Learning
     from memory.forgetting import Extent, Forgetting
-    from memory.learning.learning import Learning
     from memory.ledger.entries import EntryStore
-    from memory.ledger.outcomes import Undone
+    from memory.ledger.page import LongTermMemory
+    from memory.ledger.undo import Undo, Undone
     from memory.search.lookup import MemoryLookup
     from memory.store.entry import Entry
     from memory.transfer.exporting import Portable
-    from memory.undo import Undo
 
 ALL = "all"
 CONFIRMATION = "confirm"

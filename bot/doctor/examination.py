@@ -15,7 +15,7 @@ from config.errors import ConfigurationError
 from config.logs import redact
 from config.settings import Settings, load_settings
 from memory.clock import system_clock
-from memory.store.inspection import inspect_database
+from memory.store.integrity import inspect_database
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

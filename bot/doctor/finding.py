@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from config.settings import Settings
     from memory.clock import Clock
-    from memory.store.inspection import DatabaseState
+    from memory.store.integrity import DatabaseState
 
 
 class Verdict(StrEnum):

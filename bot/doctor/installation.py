@@ -16,7 +16,7 @@ from config.process import program_version
 from config.settings import settings_file, system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
-from memory.store.inspection import sqlite_version
+from memory.store.integrity import sqlite_version
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
 from pipeline.skills import Skill, Skills, skill_prompt

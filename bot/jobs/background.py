@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
     from memory.log.sessions import Session
-    from memory.mail.notices import PendingNotices
     from memory.search.vectors import Embedded, Embedding
     from memory.service.jobs import JobLog
+    from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

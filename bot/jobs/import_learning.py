@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bot.languages import Languages
     from bot.tasks import BackgroundTasks
     from memory.imports.learning import ImportLearning
-    from memory.mail.notices import PendingNotices
     from memory.store.database import Database
+    from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.ledger.ledger import Ledger
-    from memory.mail.notices import PendingNotices
     from memory.mail.pruning import Pruning
     from memory.reminders.dates import NearDates
     from memory.service.jobs import JobLog
+    from memory.store.erasure import PendingErasures
     from memory.store.integrity import IntegrityCheck
-    from memory.store.pending_erasures import PendingErasures
+    from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -13,8 +13,8 @@ from bot.telegram.access import GroupUnknown
 from bot.telegram.calls import chat_of, markup_of
 from config.texts import N_, _, use_language
 from memory.log.sessions import Address
-from memory.mail.buttons import ClaimResult
 from memory.messages import Provenance
+from memory.store.button_rows import ClaimResult
 
 if TYPE_CHECKING:
     from telegram import Bot
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from bot.telegram.access import AccessControl
     from bot.telegram.updates import IncomingMessage
     from memory.buttons import PlacedKeyboard
-    from memory.mail.buttons import PressedButton
     from memory.mail.mailbox import InboxItem, Mailbox
+    from memory.store.button_rows import PressedButton
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)

@@ -20,7 +20,7 @@ from memory.buttons import Button
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.reminders.tasks import is_task
+from memory.reminders.delivery import is_task
 from memory.service.jobs import MOST_ATTEMPTS
 from pipeline.arrival import Arrival, task_arrival
 from pipeline.models.client import load_sdk
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
     from memory.mail.mailbox import InboxItem, Mailbox
-    from memory.reminders.tasks import Tasks
+    from memory.reminders.delivery import Tasks
 
 log = structlog.get_logger(__name__)
 

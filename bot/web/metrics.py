@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from bot.web.server import Page, served
-from memory.log.table_counts import table_counts
+from memory.mail.pruning import table_counts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.capture.classifier import CaptureKind, classifier
@@ -88,16 +88,8 @@ class Captured:
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
-    """A request to remember. what: what is to be remembered. besides: the rest of the message."""
-
-    what: str
-    besides: str
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetRequest:
-    """A request to forget. what: what is to be forgotten, in the user's words. besides: the rest of the message."""
+class Request:
+    """A request to remember, or to forget. what: what is, in the user's words. besides: the rest of the message."""
 
     what: str
     besides: str
@@ -159,22 +151,18 @@ def captured(text: str) -> list[Captured]:
 def candidates(text: str) -> tuple[str, ...]:
     """The sentences of `text` that a model should weigh, verbatim: recall before precision, and nothing is written."""
     model = classifier()
-    sentences_found = (
-        typed for typed, sentence in sentences(text) if not is_small_talk(sentence) and model.may_last(sentence)
-    )
-    return tuple(itertools.islice(sentences_found, _MOST_CANDIDATES))
+    lasting = (typed for typed, plain in sentences(text) if not is_small_talk(plain) and model.may_last(plain))
+    return tuple(itertools.islice(lasting, _MOST_CANDIDATES))
 
 
-def requested(text: str) -> Requested | None:
+def requested(text: str) -> Request | None:
     """What one sentence of `text` asks to remember in so many words; None when none does, or it is a question."""
-    found = _asked_for(text, _to_remember)
-    return None if found is None else Requested(*found)
+    return _asked_for(text, _to_remember)
 
 
-def to_forget(text: str) -> ForgetRequest | None:
+def to_forget(text: str) -> Request | None:
     """What one sentence of `text` asks to forget; None when none does, or it is a question."""
-    found = _asked_for(text, _to_forget)
-    return None if found is None else ForgetRequest(*found)
+    return _asked_for(text, _to_forget)
 
 
 def objects(text: str) -> bool:
@@ -194,7 +182,7 @@ def asks_for_reminder(text: str) -> bool:
     return phrases_of(plain).remind.search(plain) is not None
 
 
-def _asked_for(text: str, read: Callable[[str], str | None]) -> tuple[str, str] | None:
+def _asked_for(text: str, read: Callable[[str], str | None]) -> Request | None:
     """What `read` finds in one of the first sentences, and the rest of the text."""
     rest = text
     for _ in range(_REQUESTS_IN):
@@ -202,7 +190,7 @@ def _asked_for(text: str, read: Callable[[str], str | None]) -> tuple[str, str] 
         what = read(" ".join(sentence.split()))
         if what is not None:
             before = text[: len(text) - len(rest)]
-            return what, f"{before}\n{rest[len(sentence) :]}".strip()
+            return Request(what, f"{before}\n{rest[len(sentence) :]}".strip())
         rest = rest[len(sentence) :]
         if not rest.strip():
             break
@@ -257,34 +245,25 @@ def _closing(text: str, start: int, end: int, phrases: Phrases) -> int:
         end = start + len(shorter)
 
 
-def _captured(parsed_sentence: ParsedSentence) -> Captured | None:
-    if parsed_sentence.asks_to_remember or _NOTE.fullmatch(parsed_sentence.said) or not parsed_sentence.is_statement:
+def _captured(sentence: ParsedSentence) -> Captured | None:
+    if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said) or not sentence.is_statement:
         return None
-    start, end = _stating(parsed_sentence.said, parsed_sentence.start, parsed_sentence.end)
-    text, typed = parsed_sentence.said[start:end], parsed_sentence.typed[start:end]
-    if len(text) > LONGEST_CAPTURE or _is_too_short(parsed_sentence, text):
+    start, end = _stating(sentence.said, sentence.start, sentence.end)
+    text, typed = sentence.said[start:end], sentence.typed[start:end]
+    words = _WORD.findall(text)
+    # few words are understood alone only of oneself, or as an answer: "it's Olga"
+    is_clear = sentence.is_answer or any(names & _OF_ONESELF for names in classes(words))
+    if len(text) > LONGEST_CAPTURE or len(words) < (2 if is_clear else _FEWEST_WORDS):
         return None
-    if (
-        text != parsed_sentence.core
-        and not replace(parsed_sentence, typed=typed, said=text, start=0, end=len(text)).is_statement
-    ):
-        return None
-    kind = classifier().kind(parsed_sentence.said)
+    kind = classifier().kind(sentence.said)
     phrases = phrases_of(text)
     is_change, corrects, becomes = _values(text, typed, phrases)
-    if kind is CaptureKind.CORRECTION and not (parsed_sentence.is_answer or corrects):
+    if kind is CaptureKind.CORRECTION and not (sentence.is_answer or corrects):
         kind = CaptureKind.FACT  # it corrects nothing that anybody has pointed at
     is_standing = kind in _WISHES and _is_standing(text, phrases)
     if _ENDS_ASKING.search(text) and not is_standing:
         return None  # "can you always answer in English?" is a wish, other questions state nothing that reads well
-    return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, parsed_sentence.is_answer)
-
-
-def _is_too_short(parsed_sentence: ParsedSentence, text: str) -> bool:
-    """Whether it has too few words to be understood alone. Two are enough of oneself, or as an answer: "it's Olga"."""
-    words = _WORD.findall(text)
-    is_clear = parsed_sentence.is_answer or any(names & _OF_ONESELF for names in classes(words))
-    return len(words) < (2 if is_clear else _FEWEST_WORDS)
+    return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, sentence.is_answer)
 
 
 def _stating(text: str, start: int, end: int) -> tuple[int, int]:

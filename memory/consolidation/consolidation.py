@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.consolidation.consolidation_prompt import raw_fallback
-from memory.consolidation.extractor import new_lines
-from memory.consolidation.fact_writer import Checked
+from memory.consolidation.extractor import raw_fallback
 from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, halves, may_be_affirmed, parts
 from memory.errors import Postponed, StoreError
-from memory.facts.fact import Excerpt, Fact
+from memory.facts.fact import Citation, Doubt, Excerpt, Fact
+from memory.log.quoted import messages_around
+from memory.log.sessions import message_of
 from memory.messages import Role
 from memory.store.entry import Kind
+from memory.store.entry_rows import entries_where
+from memory.store.erasure import IS_KEPT
 from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
 
@@ -30,14 +32,15 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.consolidation.compression import Compression
-    from memory.consolidation.due import DueConversations, Job
-    from memory.consolidation.extractor import Extraction, Extractor
+    from memory.consolidation.consolidation_answer import ConsolidationAnswer
+    from memory.consolidation.extractor import Extractor
     from memory.consolidation.fact_writer import FactWriter
-    from memory.consolidation.review import Review
     from memory.facts.checker import FactChecker
     from memory.files.history import HistoryFiles
-    from memory.log.sessions import Session
+    from memory.log.sessions import Session, SessionService
     from memory.messages import Message
+    from memory.store.database import Database
+    from memory.store.entry import Entry
 
 log = structlog.get_logger(__name__)
 
@@ -45,64 +48,69 @@ PATIENCE = 4
 """In the background, where nobody waits, the model has this many times as long for each part."""
 SUBJECT_WORDS = 4
 """Words of a line that stand for its subject, where a model named none."""
+MOST_REVIEWED = 12
+"""Facts that waited for a second look and are looked at in one request."""
+
+_WAITING = f"e.unconfirmed = '{Doubt.NOT_CHECKED}'"
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """What a consolidation goes through: extract facts, check them, write them; compress; look at what waited."""
+class Job:
+    """What is to be consolidated. through: the id of the last message that is due, be it spoken or not."""
 
+    conversation_id: int
+    owner: str
+    messages: list[Message]
+    through: int
+
+
+@dataclass(eq=False)
+class ConsolidationService:
+    """Consolidates conversations, one at a time, a long one part by part.
+
+    What is due is kept in the database and survives a restart. timeout: seconds for the model's answer while somebody
+    waits. enabled: whether memory is kept at all.
+    """
+
+    database: Database
+    sessions: SessionService
     extractor: Extractor
     checker: FactChecker
     writer: FactWriter
     compression: Compression
-    review: Review
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """timeout: seconds for the model's answer while somebody waits. enabled: whether memory is kept at all."""
-
+    history: HistoryFiles
+    clock: Clock
     timeout: float
     enabled: bool = True
-
-
-class ConsolidationService:
-    """Consolidates conversations, one at a time, a long one part by part."""
-
-    def __init__(
-        self,
-        due: DueConversations,
-        steps: Steps,
-        history: HistoryFiles,
-        patience: Patience,
-        clock: Clock,
-    ) -> None:
-        self._due = due
-        self._steps = steps
-        self._history = history
-        self._patience = patience
-        self._clock = clock
-        self._queue = asyncio.Lock()
+    _queue: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def mark_current_due(self, session: Session) -> int | None:
         """The current conversation of a session is to be consolidated; its id, None where there is nothing to do."""
-        due = await self._due.current(session) if self._patience.enabled else None
+        due = (await self.sessions.transcript(session.id)).conversation_id if self.enabled else None
         if due is not None:
-            await self._due.mark_due(due)
+            await self.mark_due(due)
         return due
 
     async def end_conversation(self, session: Session) -> int:
         """End the current conversation, whose consolidation may go on; its number of messages."""
-        return await self._due.end(session)
+        return await self.sessions.clear_messages(session.id)
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
         """All messages of a conversation, or those before one of them, are to be consolidated; also after a restart."""
-        if self._patience.enabled:
-            await self._due.mark_due(conversation_id, before_message)
+        if self.enabled:
+            await self.database.write(
+                "UPDATE conversations SET consolidation_due = coalesce((SELECT max(id) FROM messages"
+                " WHERE conversation_id = ? AND (? IS NULL OR id < ?)), 0) WHERE id = ?",
+                (conversation_id, before_message, before_message, conversation_id),
+            )
 
     async def pending(self) -> list[tuple[int, str]]:
         """The conversations with something to consolidate, oldest first, each with its owner."""
-        return await self._due.pending()
+        rows = await self.database.rows(
+            "SELECT c.id, o.name FROM conversations c JOIN owners o ON o.id = c.owner_id"
+            " WHERE c.consolidation_due > c.consolidated_through ORDER BY c.id"
+        )
+        return [(row["id"], row["name"]) for row in rows]
 
     async def run(self, conversation_id: int) -> Consolidated | None:
         """Consolidate all that is due of a conversation, with patience; None when nothing is due. Raises Postponed."""
@@ -111,11 +119,10 @@ class ConsolidationService:
 
     async def leave(self, conversation_id: int) -> None:
         """Have what is due of a conversation stand in the history as it was said, and ask no model about it."""
-        job = await self._due.job(conversation_id)
+        job = await self._job(conversation_id)
         if job is not None:
-            key = f"raw conversation {conversation_id} to {job.through}"
-            await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), key)
-            await self._due.mark_done(conversation_id, job.through)
+            await self._keep_raw(job, job.messages, f"conversation {conversation_id} to {job.through}")
+            await self._mark_done(conversation_id, job.through)
 
     async def first_try(self, conversation_id: int) -> Consolidated | None:
         """Consolidate what is due of a conversation, as far as that goes within the timeout.
@@ -123,7 +130,7 @@ class ConsolidationService:
         When the queue is long, somebody waits for the model or the disk is full (None), no usable answer came
         (`fell_back`) or not all of it was read (`is_left`), the rest is left to `run`.
         """
-        deadline = _now() + self._patience.timeout
+        deadline = _now() + self.timeout
         try:
             async with asyncio.timeout_at(deadline):
                 await self._queue.acquire()
@@ -144,109 +151,169 @@ class ConsolidationService:
 
     async def _run(self, conversation_id: int, deadline: float | None) -> Consolidated | None:
         """Consolidate a conversation part by part. deadline None: nobody waits, and this is the last try."""
-        job = await self._due.job(conversation_id)
+        job = await self._job(conversation_id)
         if job is None:
             return None
-        reviewed = await self._steps.review.run(job.owner, self._until(deadline))
+        reviewed = await self._review(job.owner, self._until(deadline))
         done = reviewed if reviewed.learned else None
         continues: int | None = None
         asked_again: set[str] = set()
-        extractor = self._steps.extractor
-        waiting = deque(parts(job.messages, extractor.contract.part_tokens(), extractor.count))
+        waiting = deque(parts(job.messages, self.extractor.contract.part_tokens(), self.extractor.count))
         while waiting:
             part = waiting.popleft()
             if not _has_substance(part):
                 await self._mark(job, part, waiting)
                 continue
-            memory = await self._steps.writer.page(job.owner)  # read inside the queue
-            extraction = await extractor.extract(part, job.owner, memory, self._until(deadline))
-            if await self._due.is_gone(conversation_id):
+            memory = await self.writer.page(job.owner)  # read inside the queue
+            answer = await self.extractor.extract(part, job.owner, memory, self._until(deadline))
+            # whether the user had everything forgotten meanwhile: then nothing of it is written
+            kept = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
+            if await self.database.value(kept, (conversation_id,)) is None:
                 return None
-            if extraction is None:
-                if deadline is not None:
-                    return await self._give_up_for_now(job, part, done)
-                await self._fall_back(job, part, part.messages)
+            if answer is None and deadline is not None:
+                return await self._give_up_for_now(job, part, done)
+            if answer is None:
+                await self._keep_raw(job, part.messages, part.key)
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
                 await self._mark(job, part, waiting)
                 continue
             # all parts of a conversation are one action, and so one /undo
-            written = await self._write(job, part, extraction, self._until(deadline), continues)
+            written = await self._write(job, part, answer, memory, self._until(deadline), continues)
             continues = written.changes[0] if written.changes else continues
             done = (done or Consolidated()) + written
-            if not extraction.answer.is_whole and deadline is not None:
+            if not answer.is_whole and deadline is not None:
                 return done + Consolidated(is_left=True)
-            if not extraction.answer.is_whole and part.key not in asked_again:
+            if not answer.is_whole and part.key not in asked_again:
                 # of what was cut off the halves may be answered for whole
-                again = halves(part) if extraction.was_cut else (part,)
+                again = halves(part)
                 waiting.extendleft(reversed(again))
                 asked_again |= {item.key for item in (part, *again)}
                 continue
-            await self._leave_an_entry(job, part, extraction)
+            if answer.history_entry is None:
+                # an answer can be of use without an entry for the history, and what was said leaves one all the same
+                await self._keep_raw(job, part.messages, part.key)
             await self._mark(job, part, waiting)
-        await self._due.mark_done(conversation_id, job.through)
+        await self._mark_done(conversation_id, job.through)
         return await self._compressed(job.owner, done, deadline)
 
     async def _compressed(self, owner: str, done: Consolidated | None, deadline: float | None) -> Consolidated | None:
         """What was done, and MEMORY.md compressed where it is too long now."""
         if done is None:
             return None
-        return done + Consolidated(warning=await self._steps.compression.run(owner, self._until(deadline)))
+        return done + Consolidated(warning=await self.compression.run(owner, self._until(deadline)))
 
     def _until(self, deadline: float | None) -> float:
         """Until when one step may take, on the loop's clock."""
-        return deadline if deadline is not None else _now() + self._patience.timeout * PATIENCE
+        return deadline if deadline is not None else _now() + self.timeout * PATIENCE
 
-    async def review(self) -> list[tuple[str, Consolidated]]:
-        """Look at what waits for a second look, in the background; what came of it by owner. Raises Postponed."""
-        async with self._queue:
-            until, review = self._until(None), self._steps.review
-            return [(owner, await review.run(owner, until)) for owner in await review.owners()]
+    async def _job(self, conversation_id: int) -> Job | None:
+        """What is due of a conversation; None when that is gone."""
+        about = await self.database.row(
+            "SELECT o.name AS owner, c.consolidated_through, c.consolidation_due FROM conversations c"
+            " JOIN owners o ON o.id = c.owner_id WHERE c.id = ?",
+            (conversation_id,),
+        )
+        if about is None:
+            return None
+        rows = await self.database.rows(
+            "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? AND id <= ? ORDER BY id",
+            (conversation_id, about["consolidated_through"], about["consolidation_due"]),
+        )
+        return Job(conversation_id, about["owner"], [message_of(row) for row in rows], about["consolidation_due"])
 
     async def _give_up_for_now(self, job: Job, part: Part, done: Consolidated | None) -> Consolidated:
         if done is not None:
             return done + Consolidated(is_left=True)
-        await self._fall_back(job, part, job.messages)
+        await self._keep_raw(job, job.messages, part.key)
         return Consolidated(len(job.messages), fell_back=True, is_left=True)
 
-    async def _fall_back(self, job: Job, part: Part, messages: Sequence[Message]) -> None:
-        await self._history.append(job.owner, self._clock(), raw_fallback(messages), f"raw {part.key}")
-
-    async def _leave_an_entry(self, job: Job, part: Part, extraction: Extraction) -> None:
-        """An answer can be of use without an entry for the history, and what was said leaves one all the same."""
-        if extraction.answer.history_entry is None:
-            await self._fall_back(job, part, part.messages)
+    async def _keep_raw(self, job: Job, messages: Sequence[Message], key: str) -> None:
+        """Have messages stand in the history as they were said."""
+        await self.history.append(job.owner, self.clock(), raw_fallback(messages), f"raw {key}")
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:
         """A part's result is on disk. A crash before this line repeats it: history and facts know what they have."""
         through = part.through if waiting else job.through
         if through is not None:
-            await self._due.mark_done(job.conversation_id, through)
+            await self._mark_done(job.conversation_id, through)
+
+    async def _mark_done(self, conversation_id: int, through: int) -> None:
+        await self.database.write(
+            "UPDATE conversations SET consolidated_through = max(consolidated_through, ?) WHERE id = ?",
+            (through, conversation_id),
+        )
 
     async def _write(
-        self, job: Job, part: Part, extraction: Extraction, deadline: float, continues: int | None
+        self, job: Job, part: Part, answer: ConsolidationAnswer, memory: str, deadline: float, continues: int | None
     ) -> Consolidated:
-        """Check what a model made of a part, and write what of it holds."""
-        answer, writer = extraction.answer, self._steps.writer
-        zone = self._steps.extractor.zone_of(job.owner)
-        lines = new_lines(extraction.memory, answer.memory_update)
+        """Check what a model made of a part, and write what of it holds. memory: the MEMORY.md that it was shown."""
+        owner, zone = job.owner, self.extractor.zone_of(job.owner)
+        lines = _new_lines(memory, answer.memory_update)
         stated = [line for line in lines if not any(same_words(line, fact.text) for fact in answer.facts)]
         facts = [*answer.facts, *map(_as_fact, stated)]
-        memories = await writer.known(job.owner, facts, part, extraction.memory)
-        forgetting = await writer.forgetting(job.owner, answer.forget)
+        memories = await self.writer.known(owner, facts, part.messages[0].id or 0, memory)
+        forgetting = await self.writer.forgetting(owner, answer.forget)
         excerpt = Excerpt(part.messages, zone, part.before)
-        checked, may_forget = await self._steps.checker.check(facts, excerpt, memories, deadline, forgetting)
+        checked, may_forget = await self.checker.check(facts, excerpt, memories, deadline, forgetting)
         if answer.history_entry is not None:
-            stamp = f"[{self._clock().astimezone(zone):%Y-%m-%d %H:%M}]"
+            stamp = f"[{self.clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
-            await self._history.append(job.owner, self._clock(), entry, part.key)
+            await self.history.append(owner, self.clock(), entry, part.key)
         forget = [item for item, is_wanted in zip(answer.forget, may_forget, strict=True) if is_wanted]
-        written = await writer.write(job.owner, part, Checked(checked, forget), continues)
+        written = await self.writer.write(owner, part, checked, forget, continues)
         log.info("consolidated", messages=len(part.messages), facts=len(written.learned))
         return written + Consolidated(len(part.messages))
+
+    async def review(self) -> list[tuple[str, Consolidated]]:
+        """Look at what waits for a second look, in the background; what came of it by owner. Raises Postponed."""
+        async with self._queue:
+            rows = await self.database.rows(
+                "SELECT DISTINCT o.name FROM entries e JOIN owners o ON o.id = e.owner_id"
+                f" WHERE {_WAITING} AND e.deleted_at IS NULL ORDER BY o.id"
+            )
+            return [(row["name"], await self._review(row["name"], self._until(None))) for row in rows]
+
+    async def _review(self, owner: str, deadline: float) -> Consolidated:
+        """Look at an owner's oldest facts that no model has looked at yet, conversation by conversation."""
+        where = f"{_WAITING} AND o.name = ? ORDER BY e.id LIMIT ?"
+        waiting = await entries_where(self.database.rows, where, (owner, MOST_REVIEWED))
+        done = Consolidated()
+        while waiting:
+            messages = await messages_around(self.database, waiting[0].source_message_id)
+            numbers = {message.id for message in messages}
+            # what came from the same stretch is looked at together
+            together = [entry for entry in waiting if entry is waiting[0] or entry.source_message_id in numbers]
+            waiting = [entry for entry in waiting if entry not in together]
+            facts = [_fact_of(entry) for entry in together]
+            memories = await self.writer.known(owner, facts, messages[0].id or 0) if messages else []
+            excerpt = Excerpt(messages, self.extractor.zone_of(owner))
+            checked, _ = await self.checker.check(facts, excerpt, memories, deadline)
+            pairs = zip(together, checked, strict=True)
+            settled = [(entry, fact) for entry, fact in pairs if fact.doubt is not Doubt.NOT_CHECKED]
+            if settled:
+                done += await self.writer.settle(owner, settled)
+        return done
+
+
+def _new_lines(memory: str, update: str | None) -> list[str]:
+    """The lines of a rewritten MEMORY.md that it does not have yet: each is a fact that cites nothing (S2)."""
+    existing = {_plain_line(line) for line in memory.splitlines()}
+    lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines())
+    return [line for line in lines if line and line not in existing and not line.startswith("#")]
+
+
+def _plain_line(line: str) -> str:
+    return line.strip().removeprefix("- ").removeprefix("* ").strip()
 
 
 def _as_fact(line: str) -> Fact:
     return Fact(" ".join(line.split()[:SUBJECT_WORDS]), line, Kind.FACT)
+
+
+def _fact_of(entry: Entry) -> Fact:
+    citation = Citation(None, entry.quote) if entry.quote else None
+    kind = entry.kind if isinstance(entry.kind, Kind) else Kind.FACT
+    return Fact(entry.subject or entry.name, entry.content, kind, citation=citation)
 
 
 def _has_substance(part: Part) -> bool:

@@ -1,8 +1,7 @@
-"""What a model answers to a consolidation: read in four tiers, used as far as it goes, and only then believed (S2)."""
+"""What a model answers to a consolidation: read as far as it goes, and only then believed (S2)."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import re
@@ -23,20 +22,19 @@ MOST_FACTS = 12
 """Facts of one consolidation (more is rarely memory and often noise)."""
 LONGEST_FACT = 300
 LONGEST_QUOTE = 500
-_NOTHING = frozenset(("null", "none", "unknown", "n/a", "-"))
 FEWEST_WORDS = 4
 """A fact of fewer words is shown with its subject."""
 LONGEST_SUBJECT = 80
 LONGEST_ENTRY = 2_000
+LONGEST_UPDATE = 100_000
 # what a model may make of a conversation: rules are the user's own to set, in their own words
 _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
 
-_FENCE = "```"
+# beginnings of objects at which an answer is looked for: of a hundred thousand each would take its time
+_MOST_OBJECTS = 50
+_NOTHING = frozenset(("", "null", "none", "unknown", "n/a", "-"))
 # what the prompt's own example holds: a model that repeats it has said nothing
-_PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
-# A string, closed where a field ends: a quotation mark that was not escaped would cut a text short
-_FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"(?=\s*(?:[,}}`]|"\w+"\s*:|$))'
-_LIST = r'"{name}"\s*:\s*\['
+_PLACEHOLDER = re.compile(r"<[^<>]*>")
 _WRAPPERS = frozenset(("result", "response", "answer", "output", "data", "memory", "consolidation"))
 _FIELDS = ("history_entry", "memory_update", "facts", "forget")
 
@@ -67,112 +65,65 @@ class ConsolidationAnswer:
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
     """The answer in a completion; None when it holds none that is usable.
 
-    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first usable balanced {...} in it is. Tier 3: its
-    fields are found one by one. Tier 4, unless it was cut off: what they lack is read by json-repair.
+    It is the first usable JSON object among whatever stands around it, or else what json-repair makes of one that is
+    broken or was cut off.
     """
-    text, is_whole = completion.text, completion.is_whole
-    for candidate in itertools.chain(_whole(text), _balanced(text)):
-        answer = _checked(candidate, is_whole=is_whole)
-        if answer is not None:
+    for candidate in _objects(completion.text):
+        if (answer := _checked(candidate, is_whole=completion.is_whole)) is not None:
             return answer
-    fields, partial = _by_fields(text)
-    # what a repair closes in an answer that was cut off was never said
-    repaired = _repaired(text) if is_whole else {}
-    return _checked({**partial, **repaired, **fields}, is_whole=is_whole and not partial.keys() - repaired.keys())
+    repaired, is_closed = _repaired(completion.text)
+    return _checked(repaired, is_whole=completion.is_whole and is_closed)
 
 
-def _whole(text: str) -> Iterator[object]:
-    inside = text.strip()
-    if inside.startswith(_FENCE) and inside.endswith(_FENCE):
-        # the first line names the language
-        inside = inside.removesuffix(_FENCE).partition("\n")[2]
-    with contextlib.suppress(ValueError, RecursionError):
-        yield json.loads(inside)
-
-
-def _balanced(text: str) -> Iterator[object]:
-    start = text.find("{")
-    while start >= 0:
-        end = _closing(text, start)
-        if end is None:
+def _objects(text: str) -> Iterator[object]:
+    # strict=False: models write line breaks into strings as they are
+    decoder, at = json.JSONDecoder(strict=False), text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if at < 0:
             return
-        # strict=False: models write line breaks into strings as they are
-        with contextlib.suppress(ValueError, RecursionError):
-            yield json.loads(text[start : end + 1], strict=False)
-        start = text.find("{", end)
-
-
-def _by_fields(text: str) -> tuple[dict[str, object], dict[str, object]]:
-    """The fields that are whole each by itself, and of the lists that are not the items that are."""
-    fields: dict[str, object] = {}
-    partial: dict[str, object] = {}
-    for name in ("history_entry", "memory_update"):
-        match = re.search(_FIELD.format(name=name), text, re.DOTALL)
-        with contextlib.suppress(ValueError):
-            if match is not None:
-                fields[name] = json.loads(f'"{match["value"]}"', strict=False)
-    for name in ("facts", "forget"):
-        match = re.search(_LIST.format(name=name), text)
-        if match is None:
-            continue
-        start, end = match.end() - 1, _closing(text, match.end() - 1)
+        end = at + 1
         try:
-            fields[name] = json.loads(text[start : end + 1] if end is not None else "", strict=False)
+            value, end = decoder.raw_decode(text, at)
+            yield value
         except (ValueError, RecursionError):
-            partial[name] = list(_balanced(text[start + 1 : end if end is not None else len(text)]))
-    return fields, partial
+            pass
+        at = text.find("{", end)
 
 
-def _repaired(text: str) -> dict[str, object]:
-    start = text.find("{")
-    if start < 0:
-        return {}
+def _repaired(text: str) -> tuple[object, bool]:
+    """What can be read of an object that is none, and whether it comes to its end."""
     from json_repair import repair_json
 
-    with contextlib.suppress(ValueError, RecursionError):
-        result = _unwrapped(repair_json(text[start:], return_objects=True, skip_json_loads=True))
-        if _is_object(result):
-            # a file is not rewritten by what was guessed
-            return {name: result[name] for name in _FIELDS if name in result and name != "memory_update"}
-    return {}
-
-
-def _closing(text: str, start: int) -> int | None:
-    """Where the bracket at `start` is closed, brackets in strings and escaped quotes not counted."""
-    depth, in_string, escaped = 0, False, False
-    for at in range(start, len(text)):
-        character = text[at]
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-        elif character == '"':
-            in_string = True
-        elif character in "{}[]":
-            depth += 1 if character in "{[" else -1
-            if depth == 0:
-                return at
-    return None
+    # a bracket behind the last quotation mark: otherwise the text ends within a string or a field
+    is_closed = re.search(r"[}\]]", text.rpartition('"')[2]) is not None
+    try:
+        result: object = repair_json(text[max(0, text.find("{")) :], return_objects=True, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return None, False
+    result = _unwrapped(
+        next((item for item in result if _is_object(item)), None) if isinstance(result, list) else result
+    )
+    if is_closed or not _is_object(result) or not result:
+        return result, is_closed
+    # what a repair closes in an answer that was cut off was never said
+    *others, (name, last) = result.items()
+    return {**dict(others), **({name: last[:-1]} if isinstance(last, list) else {})}, False
 
 
 def _checked(result: object, *, is_whole: bool) -> ConsolidationAnswer | None:
     result = _unwrapped(result)
-    if not _is_object(result) or not any(result.get(name) for name in _FIELDS):
+    if not _is_object(result):
         return None
-    history, update = result.get("history_entry"), result.get("memory_update")
+    update = result.get("memory_update")
     if isinstance(update, list) and all(isinstance(line, str) for line in update):
         update = "\n".join(update)
-    items = _items(result.get("facts"))
-    facts = [fact for fact in map(_fact, items) if fact is not None]
+    facts = (fact for fact in map(_fact, _items(result.get("facts"))) if fact is not None)
     answer = ConsolidationAnswer(
-        storable(history.strip()[:LONGEST_ENTRY]) if _is_said(history) else None,
-        storable(update) if _is_said(update) else None,
-        tuple(facts[:MOST_FACTS]),
+        _text(result.get("history_entry"), LONGEST_ENTRY),
+        _text(update, LONGEST_UPDATE),
+        tuple(itertools.islice(facts, MOST_FACTS)),
         tuple(forget for forget in map(_forget, _items(result.get("forget"))) if forget is not None),
-        is_whole and len(facts) == sum(not _says_nothing(item) for item in items),
+        is_whole,
     )
     usable = answer.history_entry or answer.memory_update or answer.facts or answer.forget
     return answer if usable else None
@@ -189,76 +140,58 @@ def _is_object(result: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(result, dict)
 
 
-def _is_said(text: object) -> TypeGuard[str]:
-    return isinstance(text, str) and bool(text.strip()) and not _PLACEHOLDER.fullmatch(text)
-
-
 def _items(result: object) -> list[object]:
     """The items of a list, or what a mapping of subjects says, as a list of objects."""
     if isinstance(result, list):
         return result
-    if _is_object(result):
-        if "fact" in result:
-            return [result]
-        return [
-            {**text, "subject": key} if isinstance(text, dict) else {"subject": key, "fact": text}
-            for key, text in result.items()
-        ]
-    return []
-
-
-def _says_nothing(item: object) -> bool:
-    text = item.get("fact") if _is_object(item) else item
-    return text is None or (isinstance(text, str) and text.strip().casefold() in _NOTHING | {""})
+    if not _is_object(result):
+        return []
+    if "fact" in result:
+        return [result]
+    return [
+        {**text, "subject": key} if isinstance(text, dict) else {"subject": key, "fact": text}
+        for key, text in result.items()
+    ]
 
 
 def _fact(item: object) -> Fact | None:
     if isinstance(item, str):
         item = {"fact": item}
-    if not _is_object(item) or _says_nothing(item):
+    if not _is_object(item) or (text := _text(item.get("fact"), LONGEST_FACT)) is None:
         return None
-    text, subject, person = item.get("fact"), item.get("subject"), item.get("person")
-    if not _is_said(text):
-        return None
-    named = subject.strip()[:LONGEST_SUBJECT] if _is_said(subject) else ""
-    kind = item.get("kind")
+    subject = _text(item.get("subject"), LONGEST_SUBJECT)
+    if subject is not None and len(text.split()) < FEWEST_WORDS:
+        text = f"{subject}: {text}"  # it says too little alone: `Kyiv` is `home city: Kyiv`
     return Fact(
-        storable(named or " ".join(text.split()[:FEWEST_WORDS])[:LONGEST_SUBJECT]),
-        storable(_readable(named, text.strip())[:LONGEST_FACT]),
-        next((kinds for kinds in _FACT_KINDS if kinds == kind), Kind.FACT),
+        subject or " ".join(text.split()[:FEWEST_WORDS])[:LONGEST_SUBJECT],
+        text[:LONGEST_FACT],
+        next((kind for kind in _FACT_KINDS if kind == item.get("kind")), Kind.FACT),
         _day(item.get("since")),
         _day(item.get("until")),
         _citation(item),
-        storable(person.strip()[:LONGEST_SUBJECT]) if _is_said(person) else None,
+        _text(item.get("person"), LONGEST_SUBJECT),
     )
 
 
 def _forget(item: object) -> Forget | None:
-    if not _is_object(item):
+    if not _is_object(item) or (citation := _citation(item)) is None:
         return None
-    subject, line, citation = item.get("subject"), item.get("line"), _citation(item)
-    if citation is None or not (_is_said(subject) or _is_said(line)):
-        return None
-    return Forget(
-        storable(subject.strip()) if _is_said(subject) else None,
-        storable(line.strip()) if _is_said(line) else None,
-        citation,
-    )
+    subject, line = _text(item.get("subject")), _text(item.get("line"))
+    return Forget(subject, line, citation) if subject or line else None
 
 
 def _citation(item: Mapping[str, object]) -> Citation | None:
-    quote, number = item.get("quote"), item.get("message")
-    if not _is_said(quote):
+    quote = _text(item.get("quote"), LONGEST_QUOTE)
+    number = re.search(r"\d{1,9}", str(item.get("message")))
+    return None if quote is None else Citation(int(number.group()) if number else None, quote)
+
+
+def _text(value: object, longest: int | None = None) -> str | None:
+    """A text that says something, as it can be stored; None for all else."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text.casefold() in _NOTHING or _PLACEHOLDER.fullmatch(text):
         return None
-    if isinstance(number, str):
-        digits = re.search(r"\d+", number)
-        number = int(digits.group()) if digits else None
-    return Citation(number if isinstance(number, int) else None, storable(quote.strip())[:LONGEST_QUOTE])
-
-
-def _readable(subject: str, text: str) -> str:
-    """`text`, with its subject where it says too little alone: `Kyiv` is `home city: Kyiv`."""
-    return text if not subject or len(text.split()) >= FEWEST_WORDS else f"{subject}: {text}"
+    return storable(text[:longest])
 
 
 def _day(value: object) -> date | None:

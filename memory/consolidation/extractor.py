@@ -1,4 +1,4 @@
-"""One part of a conversation put before a model, and what it extracts from it."""
+"""One part of a conversation put before a model, what it extracts from it, and what stands in for that (S2)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import structlog
 
 from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import parse_answer
-from memory.consolidation.consolidation_prompt import ExtractionPrompt, consolidation_prompt
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
+from memory.facts.citation import is_foreign, is_typed, one_line, transcript
 from memory.facts.second_look import always, answered
-from memory.facts.transcript import typed
+from memory.messages import Message, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
 
     from memory.clock import Clock, TimezoneLookup
     from memory.consolidation.consolidation_answer import ConsolidationAnswer
     from memory.consolidation.parts import Part
     from memory.facts.fact_store import FactStore
     from memory.facts.second_look import PromptFn
+    from memory.store.entry import Entry
     from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
@@ -30,6 +33,34 @@ log = structlog.get_logger(__name__)
 KNOWN_FACTS = 30
 """Current facts that the model is shown, so that it calls a known subject by its name."""
 MOST_CANDIDATES = 20
+FALLBACK_MESSAGES = 10
+"""How many of the last messages the fallback keeps (S2)."""
+FALLBACK_CHARACTERS = 200
+"""How much of each of them (S2)."""
+FALLBACK_MARK = "[raw-fallback]"
+
+_TASK = """\
+You are a memory consolidation agent. Return one JSON object with these fields:
+
+"history_entry": one to four sentences, told in the third person, on what the user and the assistant talked about. \
+It begins with [{now}].
+"facts": what is worth remembering for months about the user, their people, their things, plans, decisions and \
+wishes; at most 12, [] for none. Each is {{"subject": "<what it is about>", "fact": "<one whole sentence in the third \
+person, in the user's language>", "kind": "fact", "message": <number of the message that says it>, "quote": "<the \
+words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or mentioned in a question \
+counts, and what they said yes to when the assistant said it (then message and quote are the assistant's). The fact \
+says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is "preference" for likes and \
+dislikes, "decision" for what was decided. With "since" and "until": "<YYYY-MM-DD>" where a time was said: work out \
+"tomorrow" and "next Friday" from the day of the message, and write the date into the fact too. Where something \
+changes a known fact, write the new state under the known subject. Subjects are short and stay the same for the same \
+thing: "name", "home city", "job".{people}
+"forget": [{{"subject": "<a known subject>", "message": <number>, "quote": "<words>"}}] for what the user wants \
+forgotten, or no longer has or does (sold, ended, moved away from); [] for none. Instead of "subject" it may name a \
+"line" of the long-term memory, copied exactly.
+"memory_update": null
+Write in the language of the user."""
+_PEOPLE = """ Several people speak: each fact also has "person": "<the name of whom it is about>", and names \
+them instead of saying "the user"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +75,6 @@ class Contract:
     is_reliable: Callable[[], Awaitable[bool]] = always
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """What a model made of a part. memory: the MEMORY.md that it was shown. was_cut: its answer was cut off."""
-
-    answer: ConsolidationAnswer
-    memory: str
-    was_cut: bool
-
-
 class Extractor:
     """Asks the model about one part after the other."""
 
@@ -65,47 +87,64 @@ class Extractor:
         clock: Clock,
         zone_of: TimezoneLookup,
     ) -> None:
-        self._counter = counter
         self._prompt = prompt
         self.contract = contract
-        self.zone_of = zone_of
         self._facts = facts
+        self.count = counter.text
         self._clock = clock
+        self.zone_of = zone_of
 
-    def count(self, text: str) -> int:
-        """Tokens of `text`, as estimated."""
-        return self._counter.text(text)
-
-    async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> Extraction | None:
+    async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         """What the model makes of a part; None for nothing usable. Raises Postponed.
 
-        deadline: on the loop's clock.
+        memory: the MEMORY.md that it is shown. deadline: on the loop's clock.
         """
-        existing = await self._facts.current(owner, KNOWN_FACTS)
-        prompt = ExtractionPrompt(part, memory, existing, _candidates(part), self._clock(), self.zone_of(owner))
+        known = await self._facts.current(owner, KNOWN_FACTS)
         selects = not await self.contract.is_reliable()
-        text = selection_prompt(prompt) if selects else consolidation_prompt(prompt)
+        if selects:
+            text = selection_prompt(part, known)
+        else:
+            text = consolidation_prompt(part, memory, known, self._clock(), self.zone_of(owner))
         completion = await answered(self._prompt, text, deadline, "consolidation_failed")
         if completion is None:
             return None
         answer = parse_selection(completion, statements(part)) if selects else parse_answer(completion)
         if answer is None:
             log.warning("consolidation_unusable")
-            return None
-        return Extraction(answer, memory, was_cut=not completion.is_whole)
+        return answer
 
 
-def new_lines(memory: str, update: str | None) -> list[str]:
-    """The lines of a rewritten MEMORY.md that it does not have yet: each is a fact that cites nothing (S2)."""
-    existing = {_plain_line(line) for line in memory.splitlines()}
-    lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines())
-    return [line for line in lines if line and line not in existing and not line.startswith("#")]
+def consolidation_prompt(
+    part: Part, memory: str, known: Sequence[tuple[str, Entry]], now: datetime, zone: ZoneInfo
+) -> str:
+    """What the model is asked. known: current facts by subject."""
+    people = _PEOPLE if speakers(part) else ""
+    parts = [
+        _TASK.format(now=f"{now.astimezone(zone):%Y-%m-%d %H:%M}", people=people),
+        f"## Current Long-term Memory\n{memory.strip() or '(empty)'}",
+    ]
+    if known:
+        parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in known))
+    if part.before:
+        earlier = transcript(((None, message) for message in part.before), zone)
+        parts.append(f"## Said Before (only to understand, not to process)\n{earlier}")
+    parts.append(f"## Conversation to Process\n{transcript(enumerate(part.messages, 1), zone)}")
+    # what the classifier takes for worth remembering
+    sentences = (sentence for m in part.messages if is_typed(m) for sentence in candidates(m.content))
+    if listed := [f"- {one_line(sentence)}" for sentence in itertools.islice(sentences, MOST_CANDIDATES)]:
+        parts.append("\n".join(["## Perhaps Worth Remembering", *listed]))
+    return "\n\n".join(parts)
 
 
-def _plain_line(line: str) -> str:
-    return line.strip().removeprefix("- ").removeprefix("* ").strip()
+def speakers(part: Part) -> set[str]:
+    """Who speaks in a part, where that is told: in a group."""
+    return {message.speaker for message in part.messages if message.role is Role.USER and message.speaker}
 
 
-def _candidates(part: Part) -> list[str]:
-    candidate_sentences = itertools.chain.from_iterable(candidates(message.content) for message in typed(part.messages))
-    return list(itertools.islice(candidate_sentences, MOST_CANDIDATES))
+def raw_fallback(messages: Sequence[Message]) -> str:
+    """The history entry that is written when there is no usable answer; of what others wrote only that it came."""
+    lines = [
+        f"{m.role.value}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:FALLBACK_CHARACTERS]}"
+        for m in messages
+    ]
+    return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.consolidation.consolidation_prompt import speakers
+from memory.consolidation.extractor import speakers
 from memory.consolidation.outcome import Consolidated
 from memory.errors import MemoryRefused
 from memory.facts.checker import Forgetting
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What of an answer is to be written: the facts with their verdicts, and what the user asked to forget."""
-
-    facts: Sequence[CheckedFact]
-    forget: Sequence[Forget] = ()
-
-
 class FactWriter:
     """Writes what was learned of a part. max_memory_size: bytes that MEMORY.md may have."""
 
@@ -51,65 +43,51 @@ class FactWriter:
         """The text of MEMORY.md as it stands now."""
         return await self._ledger.page(owner)
 
-    async def known(self, owner: str, facts: Sequence[Fact], part: Part, memory: str) -> list[KnownMemory]:
-        """What the facts may replace or repeat: memories, and the lines of MEMORY.md that no memory has written."""
+    async def known(self, owner: str, facts: Sequence[Fact], first_message: int, memory: str = "") -> list[KnownMemory]:
+        """What the facts may replace or repeat: memories, and the lines of `memory` that no memory has written."""
         if not facts:
             return []
-        entries = await self._facts.related(owner, facts, part.messages[0].id or 0)
+        entries = await self._facts.related(owner, facts, first_message)
         written = {known_memory.entry.line for known_memory in entries if known_memory.entry is not None}
         lines = [line for line in memory.splitlines() if line.startswith(("- ", "* ")) and line not in written]
         return [*entries, *(KnownMemory(line) for line in lines)]
 
     async def forgetting(self, owner: str, forget: Sequence[Forget]) -> list[Forgetting]:
         """What is to be forgotten, in the words that it is known in."""
-        forgettings: list[Forgetting] = []
         if not forget:
-            return forgettings
+            return []
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
-            for item in forget:
-                entry = await self._meant(change, item)
-                forgettings.append(
-                    Forgetting(entry.content if entry else item.line or item.subject or "", item.citation)
-                )
-        return forgettings
+            entries = [await self._meant(change, item) for item in forget]
+        pairs = zip(entries, forget, strict=True)
+        return [Forgetting(e.content if e else f.line or f.subject or "", f.citation) for e, f in pairs]
 
-    async def write(self, owner: str, part: Part, checked: Checked, continues: int | None) -> Consolidated:
-        """Write the facts of a part. continues: the action that this is another step of."""
-        for checked_fact in checked.facts:
-            if checked_fact.refusal or checked_fact.doubt:
-                log.info(
-                    "fact_not_confirmed", kind=checked_fact.fact.kind, reason=checked_fact.refusal or checked_fact.doubt
-                )
-        facts = [_with_person(checked_fact, part) for checked_fact in checked.facts]
-        change_of = self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues)
-        async with change_of as change:
-            forgotten = [
-                name
-                for checked_fact in checked.forget
-                if (name := await self._forget(change, checked_fact)) is not None
-            ]
+    async def write(
+        self, owner: str, part: Part, checked: Sequence[CheckedFact], forget: Sequence[Forget], continues: int | None
+    ) -> Consolidated:
+        """Write the facts of a part, and have go what the user asked to forget.
+
+        continues: the action that this is another step of.
+        """
+        for item in checked:
+            if item.is_foreign or item.doubt:
+                reason = "only a foreign text says so" if item.is_foreign else item.doubt
+                log.info("fact_not_confirmed", kind=item.fact.kind, reason=reason)
+        facts = [_with_person(item, part) for item in checked]
+        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues) as change:
+            forgotten = [name for item in forget if (name := await self._forget(change, item)) is not None]
             learned = await self._facts.learn_in(change, facts, part.messages[0].id or 0)
-            for fact in learned:
-                await self._note(change, fact)
+            for outcome in learned:
+                await self._note(change, outcome)
             await self._drop_lines(change, facts)
-            edited = change.has_edited
-        return Consolidated(
-            memory_changed=edited and change.is_written,
-            learned=tuple(replace(checked_fact, change=change.number) for checked_fact in learned),
-            forgotten=tuple(forgotten),
-            changes=(change.number,) if change.number is not None else (),
-        )
+        return _consolidated(change, learned, forgotten)
 
     async def settle(self, owner: str, waiting: Sequence[tuple[Entry, CheckedFact]]) -> Consolidated:
         """What waited for a look becomes what the look says."""
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
             learned = [await self._facts.settle(change, entry, checked) for entry, checked in waiting]
-            for fact in learned:
-                await self._note(change, fact)
-        return Consolidated(
-            learned=tuple(replace(outcome, change=change.number) for outcome in learned),
-            changes=(change.number,) if change.number is not None else (),
-        )
+            for outcome in learned:
+                await self._note(change, outcome)
+        return _consolidated(change, learned)
 
     async def _forget(self, change: Change, forget: Forget) -> str | None:
         """Have a fact or a line go that the user no longer wants or has; what went, None where nothing is known."""
@@ -160,6 +138,15 @@ class FactWriter:
             log.warning("memory_update_refused", reason=error.loggable)
             return False
         return True
+
+
+def _consolidated(change: Change, learned: Sequence[Learned], forgotten: Sequence[str] = ()) -> Consolidated:
+    return Consolidated(
+        memory_changed=change.has_edited and change.is_written,
+        learned=tuple(replace(outcome, change=change.number) for outcome in learned),
+        forgotten=tuple(forgotten),
+        changes=(change.number,) if change.number is not None else (),
+    )
 
 
 def _with_person(checked: CheckedFact, part: Part) -> CheckedFact:

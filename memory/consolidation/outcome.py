@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from config.texts import _, listed, ngettext
 from memory.buttons import Notice, edit_button, right_or_wrong, undo_button
 from memory.facts.fact import Doubt
-from memory.ledger.changes import MEMORY_FILE
+from memory.ledger.undo import MEMORY_FILE
 
 if TYPE_CHECKING:
     from memory.buttons import Button, Keyboard

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.consolidation.consolidation_answer import LONGEST_FACT, LONGEST_SUBJECT, ConsolidationAnswer
-from memory.facts.citation import is_typed
+from memory.facts.citation import is_typed, one_line
 from memory.facts.fact import Citation, Fact
-from memory.facts.transcript import one_line
 from memory.messages import storable
 from memory.store.entry import Kind
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
-    from memory.consolidation.consolidation_prompt import ExtractionPrompt
+    from collections.abc import Sequence
+
     from memory.consolidation.parts import Part
     from memory.messages import Completion
+    from memory.store.entry import Entry
 
 MOST_STATEMENTS = 40
 LONGEST_HISTORY = 500
@@ -58,10 +59,10 @@ def statements(part: Part) -> list[Statement]:
     return results[:MOST_STATEMENTS]
 
 
-def selection_prompt(prompt: ExtractionPrompt) -> str:
-    """What the model is asked."""
-    existing = "\n".join(f"- {subject}: {one_line(entry.content)}" for subject, entry in prompt.known)
-    listed = "\n".join(f"{at}. {one_line(statement.text)}" for at, statement in enumerate(statements(prompt.part), 1))
+def selection_prompt(part: Part, known: Sequence[tuple[str, Entry]]) -> str:
+    """What the model is asked. known: current facts by subject."""
+    existing = "\n".join(f"- {subject}: {one_line(entry.content)}" for subject, entry in known)
+    listed = "\n".join(f"{at}. {one_line(statement.text)}" for at, statement in enumerate(statements(part), 1))
     parts = [f"You are a memory consolidation agent. {_TASK}"]
     parts += [f"## Known Facts\n{existing}"] if existing else []
     return "\n\n".join([*parts, f"## Sentences\n{listed or '(none)'}"])

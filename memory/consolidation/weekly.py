@@ -6,16 +6,18 @@ Nothing is deleted, and one undo takes all of it back.
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _, ngettext
-from memory.consolidation.duplicates import duplicates
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, known_owner
+from memory.store.entry_rows import LIVE, entries_where, known_owner
 from memory.store.erasure import IS_KEPT
+from memory.text.naming import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
-    from memory.store.database import Database, Row
+    from memory.store.database import Database
     from memory.store.decay import Decay
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
@@ -41,6 +43,10 @@ _TAKEN_BACK = (
     f" WHERE owner_id = ? AND operation = '{Operation.CONSOLIDATE}' AND undone_at IS NOT NULL"
 )
 
+_WORD = re.compile(r"[-−]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[+#$€£¥₴₽%°]")
+# words that come and go without a change of what is said: "The user likes tea", "Likes tea"
+_FILLERS = frozenset({"a", "an", "the", "user"})
+
 
 @dataclass(frozen=True, slots=True)
 class Merge:
@@ -51,21 +57,6 @@ class Merge:
 
     kept: Entry
     others: tuple[Entry, ...]
-
-    @classmethod
-    def of(cls, stored: Entry, others: Sequence[Entry]) -> Merge:
-        """The merge of `others` into one."""
-        everyone = (stored, *others)
-        whole = replace(
-            stored,
-            priority=min((entry.priority for entry in everyone), key=PRIORITY_RANK.__getitem__),
-            subject=next((entry.subject for entry in everyone if entry.subject), None),
-            reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
-            last_reinforced_at=max(entry.last_reinforced_at for entry in everyone),
-            success_count=min(MOST_RECORDED, sum(entry.success_count for entry in everyone)),
-            failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in everyone)),
-        )
-        return cls(whole, tuple(others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +113,14 @@ class WeeklyConsolidation:
     async def run(self, owner: str) -> Plan:
         """Tidy an owner's memories; what was done."""
         owner_id = await known_owner(self._database, owner)
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE}"
-            f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",
-            (owner_id, owner_id),
-        )
+        where = f"e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
+        entries = await entries_where(self._database.rows, where, (owner_id, owner_id))
         # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
-        plan = await asyncio.to_thread(lambda: self._plan([entry_of(row) for row in rows]))
+        plan = await asyncio.to_thread(self._plan, entries)
         if not (plan.merges or plan.archived or plan.promoted):
             return plan
         async with self._ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-            plan = plan.without(await _changed_since(change, rows))
+            plan = plan.without(await _changed_since(change, entries))
             for merge in plan.merges:
                 await change.merge(merge.kept, merge.others)
             for entry in plan.archived:
@@ -144,7 +132,7 @@ class WeeklyConsolidation:
     def _plan(self, entries: Sequence[Entry]) -> Plan:
         # the strongest first: it is what the others are held against, so that a second run finds nothing more
         ranked = sorted(entries, key=lambda entry: (-self._score(entry), entry.id))
-        merges = tuple(Merge.of(group[0], group[1:]) for group in duplicates(ranked))
+        merges = tuple(Merge(_joined(group), tuple(group[1:])) for group in duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
         whole = {merge.kept.id: merge.kept for merge in merges}
         remaining = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
@@ -163,11 +151,43 @@ class WeeklyConsolidation:
         return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())
 
 
-async def _changed_since(change: Change, seen: Sequence[Row]) -> set[int]:
-    """The ids of the rows that are not as they were seen."""
-    ids = ", ".join(str(row["id"]) for row in seen)
-    now = {row["id"]: tuple(row) for row in await change.read(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")}
-    return {row["id"] for row in seen if now.get(row["id"]) != tuple(row)}
+def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Groups of entries that say the same, in the order in which they came; each entry in one group at most.
+
+    The same: of one kind, scope and trust, about one subject where they have any, and the same words, numbers and signs
+    in the same order, whatever their case and the marks between them. Neither endings nor order may differ: "Anna
+    worked", "Flies to Kyiv from Lviv" say something else than "Anna works", "Flies from Kyiv to Lviv".
+    """
+    alike: defaultdict[object, list[list[Entry]]] = defaultdict(list)
+    for entry in entries:
+        words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
+        groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
+        for group in groups:
+            if len({item.subject for item in (*group, entry) if item.subject}) <= 1:
+                group.append(entry)
+                break
+        else:
+            groups.append([entry])
+    return [group for groups in alike.values() for group in groups if len(group) > 1]
+
+
+def _joined(group: Sequence[Entry]) -> Entry:
+    """The first of entries that say the same, with what all of them have."""
+    return replace(
+        group[0],
+        priority=min((entry.priority for entry in group), key=PRIORITY_RANK.__getitem__),
+        subject=next((entry.subject for entry in group if entry.subject), None),
+        reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in group)),
+        last_reinforced_at=max(entry.last_reinforced_at for entry in group),
+        success_count=min(MOST_RECORDED, sum(entry.success_count for entry in group)),
+        failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in group)),
+    )
+
+
+async def _changed_since(change: Change, seen: Sequence[Entry]) -> set[int]:
+    """The ids of the entries that are not as they were seen."""
+    now = await entries_where(change.read, f"e.id IN ({', '.join(str(entry.id) for entry in seen)})")
+    return {entry.id for entry in {*seen} - {*now}}
 
 
 def _first_of(names: Sequence[str]) -> str:

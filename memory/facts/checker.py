@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.facts.citation import MOST_BORROWED, CitationStatus, find_source, foreign_words, status_of, typed_source
-from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact, Refusal
+from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact
 from memory.facts.second_look import Claim, Judgement
 from memory.messages import Role
 from memory.text.same_words import same_words
@@ -56,31 +56,30 @@ class FactChecker:
         """
         # an excerpt may hold a file of many pages, whose words are all compared
         checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, memories) for fact in facts])
-        requests = [_request(item, excerpt) for item in forgetting]
-        open_facts = [at for at, item in enumerate(checked) if item.doubt is None and item.refusal is None]
-        open_requests = [at for at, claim in enumerate(requests) if claim is not None]
-        claims = [_claim(checked[at]) for at in open_facts] + [claim for claim in requests if claim is not None]
-        verdicts = await self._look.look(claims, excerpt, memories, deadline) if self._look is not None else {}
-        for place, at in enumerate(open_facts):
+        claims = [(at, _claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign]
+        requests = [(at, _request(item, excerpt)) for at, item in enumerate(forgetting)]
+        typed = [(at, claim) for at, claim in requests if claim is not None]
+        asked = [claim for _, claim in (*claims, *typed)]
+        verdicts = await self._look.look(asked, excerpt, memories, deadline) if self._look is not None else {}
+        for place, (at, _) in enumerate(claims):
             checked[at] = _judged(checked[at], verdicts.get(place), excerpt, memories)
         follows = {
-            at: (verdict := verdicts.get(len(open_facts) + place)) is not None
-            and verdict.judgement is Judgement.FOLLOWS
-            for place, at in enumerate(open_requests)
+            at
+            for place, (at, _) in enumerate(typed, len(claims))
+            if place in verdicts and verdicts[place].judgement is Judgement.FOLLOWS
         }
-        return checked, [follows.get(at, False) for at in range(len(requests))]
+        return checked, [at in follows for at in range(len(forgetting))]
 
 
 def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> CheckedFact:
-    """A fact with what its citation alone tells; without a doubt or a refusal a look decides."""
-    source, quote = None, None
+    """A fact with what its citation alone tells; where nothing speaks against it a look decides."""
+    at, quote = None, None
     if fact.citation is not None and fact.citation.quote.strip():
-        source, quote = find_source(fact.citation, excerpt.messages), fact.citation.quote
-    at = source.at if source is not None else None
+        at, quote = find_source(fact.citation, excerpt.messages), fact.citation.quote
     message = excerpt.messages[at] if at is not None else None
-    match source.status if source is not None else None:
+    match status_of(excerpt.messages, at) if at is not None else None:
         case CitationStatus.FOREIGN:
-            return CheckedFact(fact, refusal=Refusal.FOREIGN, message=message)
+            return CheckedFact(fact, is_foreign=True, message=message)
         case CitationStatus.NOT_AFFIRMED:
             return CheckedFact(fact, doubt=Doubt.NOT_AFFIRMED, message=message, quote=quote)
         case CitationStatus.VERIFIED if at is not None:
@@ -94,7 +93,7 @@ def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> Che
     if borrowed <= MOST_BORROWED and (borrowed == 0 or checked.number is not None):
         return checked
     if checked.number is None and borrowed > MOST_BORROWED:
-        return replace(checked, refusal=Refusal.FOREIGN)
+        return replace(checked, is_foreign=True)
     return replace(checked, doubt=Doubt.FOREIGN_WORDS)
 
 

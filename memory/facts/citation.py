@@ -1,18 +1,19 @@
-"""Citations: which message a model names as its source, and whether the words that it quotes stand there."""
+"""Messages as a model reads them, and its citations: which one it names, and whether its quote stands there."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.secrets import without_secrets
 from memory.messages import Provenance, Role
 from memory.text.same_words import comparable, is_quoted_from, is_unspaced
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from zoneinfo import ZoneInfo
 
     from memory.facts.fact import Citation
     from memory.messages import Message
@@ -20,45 +21,35 @@ if TYPE_CHECKING:
 MOST_BORROWED = 1
 """Telling words that only a foreign text has and that may be chance, such as another form of a word."""
 
+BEGINNING, END = 120, 200
+"""How much of a long text is shown: what it is about, and what it ends with, such as a question."""
+
 
 class CitationStatus(StrEnum):
-    """Whether a citation stands."""
+    """What a message is worth as a source."""
 
     VERIFIED = "verified"
-    NOT_FOUND = "not found"
     NOT_AFFIRMED = "not affirmed"
     FOREIGN = "foreign"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a quote was looked for and found. at: the place of the message, None where it was not found."""
-
-    status: CitationStatus
-    at: int | None = None
-
-
-def find_source(citation: Citation, messages: Sequence[Message]) -> Source:
-    """The message that a citation is from.
+def find_source(citation: Citation, messages: Sequence[Message]) -> int | None:
+    """The place of the message that a citation is from; None where no message holds its quote.
 
     The named message comes first. Models count wrongly, so otherwise the nearest one that the user typed and that
     holds the quote will do.
     """
     named = None if citation.message is None else citation.message - 1
-    others = []
-    for at in _nearest_first(named, len(messages)):
-        if is_quoted_from(citation.quote, messages[at].content):
-            status = status_of(messages, at)
-            if status is CitationStatus.VERIFIED:
-                return Source(status, at)
-            others.append(Source(status, at))
-    return others[0] if others else Source(CitationStatus.NOT_FOUND)
+    nearest = _nearest_first(named, len(messages))
+    holding = [at for at in nearest if is_quoted_from(citation.quote, messages[at].content)]
+    verified = (at for at in holding if status_of(messages, at) is CitationStatus.VERIFIED)
+    return next(verified, holding[0] if holding else None)
 
 
 def typed_source(citation: Citation, messages: Sequence[Message]) -> int | None:
     """The place of the message that a citation is from, if the user typed it; None otherwise."""
-    source = find_source(citation, messages)
-    return source.at if source.at is not None and is_typed(messages[source.at]) else None
+    at = find_source(citation, messages)
+    return at if at is not None and is_typed(messages[at]) else None
 
 
 def status_of(messages: Sequence[Message], at: int) -> CitationStatus:
@@ -110,3 +101,30 @@ def _nearest_first(named: int | None, count: int) -> Iterator[int]:
         return
     yield named
     yield from sorted((at for at in range(count) if at != named), key=lambda at: abs(at - named))
+
+
+def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
+    """The messages, a line each, under their days: a time before each line would be most of what the model reads.
+
+    Each comes with the number that answers are to name it by, or None. zone: where the days begin.
+    """
+    lines: list[str] = []
+    for day, of_day in itertools.groupby(messages, key=lambda line: line[1].created_at.astimezone(zone).date()):
+        lines.append(f"[{day:%A} {day}]")
+        for number, message in of_day:
+            who = message.speaker or message.role.value
+            if message.role is Role.USER and message.provenance is not Provenance.TYPED:
+                who += f" ({message.provenance})"
+            lines.append(f"{'' if number is None else f'[{number}] '}{who}: {one_line(message.content)}")
+    return "\n".join(lines)
+
+
+def one_line(text: str) -> str:
+    """A text in one line of a prompt, without secrets."""
+    return " ".join(without_secrets(text).split())
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of an answer, or of a document."""
+    plain = one_line(text)  # masked before it is cut: half a key is no longer known for one
+    return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"

@@ -53,12 +53,6 @@ class Doubt(StrEnum):
     IMPORTED = N_("imported from another program")
 
 
-class Refusal(StrEnum):
-    """Why a fact is not kept at all, in the words of the log."""
-
-    FOREIGN = "only a foreign text says so"
-
-
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """A stretch of conversation that facts are checked against, its messages numbered from 1.
@@ -84,13 +78,14 @@ class KnownMemory:
 class CheckedFact:
     """A fact with what came of checking it.
 
-    message: the one that says it, where that is known; number: its place in the excerpt. is_past: it no longer holds.
-    replaces, repeats: the known memories that no longer hold if it does, and those that say the same.
+    is_foreign: only a foreign text says so, and it is not kept at all. message: the one that says it, where that is
+    known; number: its place in the excerpt. is_past: it no longer holds. replaces, repeats: the known memories that no
+    longer hold if it does, and those that say the same.
     """
 
     fact: Fact
     doubt: Doubt | None = None
-    refusal: Refusal | None = None
+    is_foreign: bool = False
     message: Message | None = None
     number: int | None = None
     quote: str | None = None

@@ -12,10 +12,9 @@ import structlog
 from config.texts import _, unstopped
 from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
-from memory.ledger.proposals import Proposal
 from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Operation
-from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
+from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Proposal
+from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from memory.facts.fact import CheckedFact, Fact
     from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
     from memory.search.search import Search
     from memory.store.database import Database
 
@@ -62,19 +60,15 @@ class Learned:
 class FactStore:
     """The facts among the entries."""
 
-    def __init__(self, database: Database, ledger: Ledger, search: Search) -> None:
+    def __init__(self, database: Database, search: Search) -> None:
         self._database = database
-        self._ledger = ledger
         self._search = search
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
         """The newest facts that still hold, each with its subject."""
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.subject IS NOT NULL AND {CURRENT} AND e.deleted_at IS NULL AND o.name = ?"
-            " ORDER BY e.id DESC LIMIT ?",
-            (owner, limit),
-        )
-        return [(entry.subject or "", entry) for entry in map(entry_of, rows)]
+        where = f"e.subject IS NOT NULL AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?"
+        entries = await entries_where(self._database.rows, where, (owner, limit))
+        return [(entry.subject or "", entry) for entry in entries]
 
     async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
         """The memories that hold and that `facts` may replace or repeat.
@@ -86,18 +80,13 @@ class FactStore:
         for fact in facts:
             alike += await self._search.scores(f"{fact.subject} {fact.text}", owner, only, ALIKE)
         subjects = [name_key(fact.subject) for fact in facts]
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE (e.id IN (SELECT value FROM json_each(?)) OR e.subject IN (SELECT value FROM"
-            " json_each(?)) OR (e.author = ? AND e.source_message_id >= ?))"
-            f" AND {CURRENT} AND e.deleted_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?",
+        entries = await entries_where(
+            self._database.rows,
+            "(e.id IN (SELECT value FROM json_each(?)) OR e.subject IN (SELECT value FROM json_each(?))"
+            f" OR (e.author = ? AND e.source_message_id >= ?)) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
             (json.dumps(alike), json.dumps(subjects), Author.CAPTURE, first_message, owner, MOST_KNOWN),
         )
-        return [KnownMemory(entry.content, entry.subject, entry) for entry in map(entry_of, rows)]
-
-    async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
-        """Store facts in one change of their own; see `learn_in`."""
-        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
-            return await self.learn_in(change, facts, first_message)
+        return [KnownMemory(entry.content, entry.subject, entry) for entry in entries]
 
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
         """Store facts; what is known already is passed over. first_message: the first one that they may be from.
@@ -108,7 +97,7 @@ class FactStore:
         """
         learned: dict[int, Learned] = {}
         for checked in facts:
-            if checked.refusal is not None:
+            if checked.is_foreign:
                 continue
             try:
                 outcome = await _Learning(change, checked, first_message).result()
@@ -195,23 +184,21 @@ class _Learning:
 
     async def _is_known(self) -> bool:
         """Whether the very same is known, or waits to be confirmed already."""
-        rows = await self._change.read(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND (e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL"
-            " AND e.deleted_at IS NULL",
-            (self._change.owner_id, name_key(self._subject), f"{name_key(self._subject)}-%"),
-        )
-        same = [entry for entry in map(entry_of, rows) if same_words(entry.content, self._content)]
+        key = name_key(self._subject)
+        same = await self._same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
         if self._checked.doubt is not None:
             return bool(same)
         return any(entry.unconfirmed is None and (entry.valid_until == self._until) for entry in same)
 
     async def _waiting(self) -> Entry | None:
         """The unconfirmed memory that says the same."""
-        rows = await self._change.read(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.unconfirmed IS NOT NULL AND e.deleted_at IS NULL",
-            (self._change.owner_id,),
-        )
-        return next((e for e in map(entry_of, rows) if same_words(e.content, self._content)), None)
+        return next(iter(await self._same("e.unconfirmed IS NOT NULL")), None)
+
+    async def _same(self, where: str, *parameters: object) -> list[Entry]:
+        """Of some of the owner's entries those that say the same."""
+        change = self._change
+        entries = await entries_where(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
+        return [entry for entry in entries if same_words(entry.content, self._content)]
 
     async def _holding(self, memories: Iterable[KnownMemory]) -> list[Entry]:
         """The entries of what is known that still hold as the change leaves them."""

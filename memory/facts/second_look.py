@@ -12,22 +12,23 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import structlog
 
 from config.texts import in_english
 from memory.errors import Postponed
-from memory.facts.citation import is_foreign
-from memory.facts.transcript import one_line, shortened, transcript
-from memory.messages import Completion, Role
+from memory.facts.citation import is_foreign, one_line, shortened, transcript
+from memory.facts.fact import Excerpt
+from memory.messages import Completion, Message, Provenance, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memory.facts.fact import Excerpt, KnownMemory
-    from memory.messages import Message
+    from memory.facts.fact import KnownMemory
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +44,9 @@ LEAST_SECONDS = 2.0
 PAUSE = 60.0
 """Seconds after a failure in which nobody is asked: a model that is down must not hold up one conversation after the
 other."""
+
+MOST_WRONG = 1
+"""Wrong answers of the twelve with which a model still passes."""
 
 _TASK = """\
 You check what a memory program is about to keep about its user. Read the messages, and decide for each numbered claim:
@@ -64,6 +68,28 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 _KEY_BEFORE = re.compile(r"(\d+)\W{1,6}$")
 _BARE = re.compile(r'"?(\d+)"?\s*[:.)]\s*"?(follow|contradict|unclear)', re.IGNORECASE)
 _NUMBER_IN = ("claim", "number", "id", "fact")
+_SAID = (
+    "I moved from Leipzig to Dresden last week",
+    "my sister Marina is a pilot, not me",
+    "pizza is not really my thing",
+    "the rent is 950 euros now",
+    "I lent Marco my drill on Monday",
+    "I used to smoke, quit two years ago",
+)
+CLAIMS = (
+    (1, "The user lives in Dresden.", True),
+    (1, "The user lives in Leipzig.", False),
+    (2, "The user has a sister called Marina.", True),
+    (2, "The user is a pilot.", False),
+    (3, "The user does not care much for pizza.", True),
+    (3, "The user loves pizza.", False),
+    (4, "The user pays 950 euros of rent.", True),
+    (4, "The user pays 590 euros of rent.", False),
+    (5, "Marco has borrowed the user's drill.", True),
+    (5, "Marco lent the user a drill.", False),
+    (6, "The user no longer smokes.", True),
+    (6, "The user smokes and wants to quit.", False),
+)
 
 
 class Judgement(StrEnum):
@@ -138,6 +164,17 @@ class SecondLook:
             self._rests_until = asyncio.get_running_loop().time() + PAUSE
             return {}
         return parse_verdicts(completion.text, len(claims), len(memories))
+
+
+async def passes_self_test(ask: PromptFn, seconds: float) -> bool:
+    """Whether a model tells what follows from what does not. Raises whatever stops it."""
+    at = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    messages = [Message(Role.USER, text, at, provenance=Provenance.TYPED) for text in _SAID]
+    claims = [Claim(text, number=number, quote=_SAID[number - 1]) for number, text, _ in CLAIMS]
+    answer = await ask(look_prompt(claims, Excerpt(messages, ZoneInfo("UTC")), ()), seconds)
+    verdicts = parse_verdicts(answer.text, len(claims), 0)
+    follows = [at in verdicts and verdicts[at].judgement is Judgement.FOLLOWS for at in range(len(claims))]
+    return sum(result != is_true for result, (_, _, is_true) in zip(follows, CLAIMS, strict=True)) <= MOST_WRONG
 
 
 def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory]) -> str:

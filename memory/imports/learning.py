@@ -142,10 +142,10 @@ class ImportLearning:
         """Learn from a part; the number of memories, None where the model gives no usable answer."""
         owner, deadline = wanted.owner, asyncio.get_running_loop().time() + PATIENCE
         memory = await self._ledger.page(owner)
-        extraction = await self._extractor.extract(part, owner, memory, deadline)
-        if extraction is None:
+        answer = await self._extractor.extract(part, owner, memory, deadline)
+        if answer is None:
             return None
-        facts = extraction.answer.facts
+        facts = answer.facts
         memories = await self._facts.related(owner, facts, part.messages[0].id or 0) if facts else []
         excerpt = Excerpt(part.messages, self._extractor.zone_of(owner), part.before)
         checked, _forgetting = await self._checker.check(facts, excerpt, memories, deadline)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
-from memory.ledger.changes import Snapshot, snapshot
 from memory.ledger.page import appending, format_line, line_of, replacing
-from memory.ledger.proposals import Action, Proposal
 from memory.messages import storable
-from memory.store.decay import MOST_REINFORCED
-from memory.store.entry import MOST_RECORDED, Author, Entry, Kind, Priority
+from memory.store.decay import MOST_REINFORCED, reinforce
+from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Priority, Proposal
 from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
     bind_name,
+    entries_where,
     entry_of,
     find,
     free_name_for,
@@ -30,7 +29,6 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
-from memory.store.reinforcement import reinforce
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key
 
@@ -45,32 +43,34 @@ if TYPE_CHECKING:
     from memory.store.entry import NewEntry
 
 
-@dataclass(frozen=True, slots=True)
-class WriteContext:
-    """Who writes in a change, whether that is to be trusted, and when, on the owner's clock."""
-
-    author: Author
-    trusted: bool
-    moment: datetime
-
-
 class Change:
-    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before."""
+    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before.
 
-    def __init__(self, connection: aiosqlite.Connection, owner_id: int, context: WriteContext, page: Page) -> None:
+    author, trusted: who writes, and whether that is to be trusted. moment: when, on the owner's clock. before: by id,
+    each entry that was touched as it was, its row and names as JSON; None: there was none. is_written, number: see
+    `Ledger.change`.
+    """
+
+    def __init__(
+        self,
+        connection: aiosqlite.Connection,
+        owner_id: int,
+        page: Page,
+        author: Author,
+        moment: datetime,
+        *,
+        trusted: bool,
+    ) -> None:
         self.owner_id = owner_id
-        self.before: dict[int, Snapshot] = {}
+        self.author = author
+        self.moment = moment
+        self.before: dict[int, str | None] = {}
         self.is_written = True
         self.number: int | None = None
         self._connection = connection
-        self._context = context
         self._page = page
-        self._now = to_text(context.moment)
-
-    @property
-    def moment(self) -> datetime:
-        """When the change is made, on the owner's clock."""
-        return self._context.moment
+        self._trusted = trusted
+        self._now = to_text(moment)
 
     @property
     def has_edited(self) -> bool:
@@ -116,16 +116,15 @@ class Change:
     ) -> Entry:
         """Have an entry say something else; it is then by who says so, and trusted as they are."""
         self._refuse_archive(entry)
-        columns: dict[str, object] = {"content": usable_content(content)}
-        columns |= {"author": self._context.author, "trusted": self._context.trusted}
-        if steps is not None:
-            columns["steps"] = json.dumps(steps, ensure_ascii=False)
-        if quote is not None:
-            columns["quote"] = quote
-        columns |= {"subject": name_key(subject)} if subject is not None else {}
-        columns |= {"valid_from": to_text(valid_from)} if valid_from is not None else {}
-        columns |= {"valid_until": to_text(valid_until)} if valid_until is not None else {}
-        await self._set(entry.id, columns)
+        given = {
+            "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
+            "quote": quote,
+            "subject": name_key(subject) if subject is not None else None,
+            "valid_from": to_text(valid_from) if valid_from is not None else None,
+            "valid_until": to_text(valid_until) if valid_until is not None else None,
+        }
+        columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
+        await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._by_id(entry.id)
         if rewritten.content != entry.content:
             await self._exchange_line(entry, rewritten)
@@ -202,18 +201,14 @@ class Change:
     async def confirm(self, entry: Entry) -> Entry:
         """Have an entry hold that was not confirmed, by who says so, and do what it proposes. Raises MemoryRefused."""
         proposal = Proposal.from_text(entry.proposal) if entry.proposal is not None else Proposal()
-        columns = {"author": self._context.author, "trusted": self._context.trusted}
+        columns = {"author": self.author, "trusted": self._trusted}
         await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
         if proposal.action is not None:
             await self._carry_out(proposal)
             await self.remove(await self._by_id(entry.id))
-        for former in proposal.replaces:
-            mine = "e.id = ? AND e.owner_id = ?"
-            rows = await self.read(
-                f"{ENTRY_ROWS} WHERE {mine} AND {CURRENT} AND e.deleted_at IS NULL", (former, self.owner_id)
-            )
-            if rows:
-                await self.supersede_by_known(entry_of(rows[0]), await self._by_id(entry.id))
+        for number in proposal.replaces:
+            if (former := await self._first(f"e.id = ? AND {CURRENT}", number)) is not None:
+                await self.supersede_by_known(former, await self._by_id(entry.id))
         if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
             # a subject alone supersedes nothing: both hold, each under its own
             await self._set(entry.id, {"subject": name_key(entry.name)})
@@ -232,12 +227,9 @@ class Change:
             edit = replacing(proposal.part, proposal.value) if proposal.part else appending(proposal.value)
             await self.edit_file(edit)
             return
-        rows = await self.read(
-            f"{ENTRY_ROWS} WHERE e.id = ? AND e.owner_id = ? AND e.deleted_at IS NULL", (proposal.entry, self.owner_id)
-        )
-        if not rows:
+        entry = await self._first("e.id = ?", proposal.entry)
+        if entry is None:
             raise MemoryRefused(_("What this was about is gone: there is nothing to do."))
-        entry = entry_of(rows[0])
         match proposal.action:
             case Action.WRITE:
                 await self.rewrite(entry, proposal.value, steps=proposal.steps or None)
@@ -252,12 +244,7 @@ class Change:
 
     async def current_of(self, subject: str, but: int | None = None) -> Entry | None:
         """What holds of a subject, other than the entry `but`."""
-        rows = await self.read(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.subject = ? AND {CURRENT} AND e.deleted_at IS NULL"
-            " AND e.id IS NOT ?",
-            (self.owner_id, name_key(subject), but),
-        )
-        return entry_of(rows[0]) if rows else None
+        return await self._first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", name_key(subject), but)
 
     async def is_current(self, entry: Entry) -> bool:
         """Whether an entry still holds as the change leaves it."""
@@ -265,11 +252,7 @@ class Change:
 
     async def with_line(self, line: str) -> Entry | None:
         """The entry that a line of MEMORY.md was written for."""
-        rows = await self.read(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.line = ? AND {CURRENT} AND e.deleted_at IS NULL",
-            (self.owner_id, line),
-        )
-        return entry_of(rows[0]) if rows else None
+        return await self._first(f"e.line = ? AND {CURRENT}", line)
 
     async def archive(self, entry: Entry) -> None:
         """Have an entry stand in no prompt any more; it stays searchable."""
@@ -282,7 +265,7 @@ class Change:
 
     async def weigh(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
         """Give an entry another priority. as_told: its words are now those of who writes, and trusted as they are."""
-        values = {"author": self._context.author, "trusted": entry.trusted or self._context.trusted} if as_told else {}
+        values = {"author": self.author, "trusted": entry.trusted or self._trusted} if as_told else {}
         await self._set(entry.id, {"priority": priority, **values})
 
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
@@ -307,11 +290,6 @@ class Change:
     async def edit_file(self, edit: Callable[[str], str]) -> None:
         """Change the text of MEMORY.md. Raises MemoryRefused."""
         await self._page.edit(edit)
-
-    async def forget_line(self, entry: Entry) -> None:
-        """Take the line that was written for an entry out of MEMORY.md, if it stands there."""
-        if entry.line is not None and await self._page.has(entry.line):
-            await self._page.exchange(entry.line, None)
 
     async def know_line(self, entry: Entry, line: str | None) -> None:
         """The line of MEMORY.md that was written for an entry is this one; None: there is none."""
@@ -344,18 +322,18 @@ class Change:
             scope=usable_scope(new.scope),
             outcome=outcome,
             quote=quote,
-            author=self._context.author,
+            author=self.author,
             # what nothing bears out may be what a foreign text said: it is read as such until it is confirmed
-            trusted=self._context.trusted and new.unconfirmed is None,
+            trusted=self._trusted and new.unconfirmed is None,
         )
 
     def _refuse_archive(self, entry: Entry) -> None:
-        if entry.kind == Kind.ARCHIVE and self._context.author in (Author.MODEL, Author.MCP):
+        if entry.kind == Kind.ARCHIVE and self.author in (Author.MODEL, Author.MCP):
             raise MemoryRefused(f"{entry.name} is an archive, which is never rewritten: add a note instead.")
 
     async def _insert(self, name: str, new: NewEntry) -> int:
         entry_id = await insert_entry(self._connection, self.owner_id, name, new, self._now)
-        self.before[entry_id] = Snapshot(entry_id, None)
+        self.before[entry_id] = None
         return entry_id
 
     async def _release_names(self, entry: Entry) -> None:
@@ -366,14 +344,20 @@ class Change:
         """The successor gets `names` as aliases and the line in MEMORY.md; the former goes by a dated name."""
         for name in names:
             await bind_name(self._connection, self.owner_id, successor_id, name, is_alias=True)
-        dated = await self.free_name(f"{former.name} {word} {self._context.moment:%Y-%m-%d}")
+        dated = await self.free_name(f"{former.name} {word} {self.moment:%Y-%m-%d}")
         await bind_name(self._connection, self.owner_id, former.id, dated)
         await self._set(former.id, {"superseded_by": successor_id})
         await self._exchange_line(former, await self._by_id(successor_id))
 
     async def _touch(self, entry_id: int) -> None:
-        if entry_id not in self.before:
-            self.before[entry_id] = await snapshot(self._connection, entry_id)
+        if entry_id in self.before:
+            return
+        (row,) = await self.read("SELECT * FROM entries WHERE id = ?", (entry_id,))
+        names = await self.read(
+            "SELECT name, is_alias FROM names WHERE entry_id = ? ORDER BY is_alias, key", (entry_id,)
+        )
+        state = {"row": dict(row), "names": [[*name] for name in names]}
+        self.before[entry_id] = json.dumps(state, ensure_ascii=False)
 
     async def _set(self, entry_id: int, columns: Mapping[str, object]) -> None:
         await self._touch(entry_id)
@@ -381,5 +365,10 @@ class Change:
         await self._connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", (*columns.values(), entry_id))
 
     async def _by_id(self, entry_id: int) -> Entry:
-        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
+        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))  # one that is deleted, too
         return entry_of(row)
+
+    async def _first(self, where: str, *parameters: object) -> Entry | None:
+        """The first of the owner's entries `e` of which something is true, as the change leaves them."""
+        found = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
+        return next(iter(found), None)

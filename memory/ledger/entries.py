@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, find, holder, known_owner
+from memory.store.entry_rows import LIVE, entries_where, find, holder, known_owner
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -98,23 +98,17 @@ class EntryStore:
             number = change.number
         return len(entries), number
 
+    async def _where(self, where: str, *parameters: object) -> list[Entry]:
+        return await entries_where(self._database.rows, where, parameters)
+
     async def unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
         """What is not confirmed, newest first; of one owner or of all."""
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.unconfirmed IS NOT NULL AND e.deleted_at IS NULL AND (? IS NULL OR o.name = ?)"
-            " ORDER BY e.id DESC LIMIT ?",
-            (owner, owner, limit),
-        )
-        return [entry_of(row) for row in rows]
+        where = "e.unconfirmed IS NOT NULL AND (? IS NULL OR o.name = ?) ORDER BY e.id DESC LIMIT ?"
+        return await self._where(where, owner, owner, limit)
 
     async def with_lines(self, owner: str) -> list[Entry]:
         """The entries for which a line of MEMORY.md was written."""
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL"
-            " AND e.deleted_at IS NULL",
-            (owner,),
-        )
-        return [entry_of(row) for row in rows]
+        return await self._where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)
 
     async def get(self, owner: str, name: str) -> Entry:
         """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
@@ -129,36 +123,30 @@ class EntryStore:
 
         Raises MemoryRefused when nobody has, or when several others have.
         """
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.key = ?", (name_key(name),)
-        )
-        results = {row["owner"]: entry_of(row) for row in rows}
-        if first in results or not results:
+        holding = await self._where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", name_key(name))
+        owners = sorted({entry.owner for entry in holding})
+        if first in owners or not owners:
             return await self.get(first, name)
-        if len(results) > 1:
+        if len(owners) > 1:
             raise MemoryRefused(
-                _("Several owners have {name!r}: name one of {owners}.", name=name, owners=", ".join(sorted(results)))
+                _("Several owners have {name!r}: name one of {owners}.", name=name, owners=", ".join(owners))
             )
-        return next(iter(results.values()))
+        return holding[0]
 
     async def newest(self, owner: str, limit: int) -> list[Entry]:
         """What was remembered last of an owner and holds, but for archived conversations."""
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE o.name = ? AND {LIVE} AND e.kind <> ? ORDER BY e.id DESC LIMIT ?",
-            (owner, Kind.ARCHIVE, limit),
-        )
-        return [entry_of(row) for row in rows]
+        where = f"o.name = ? AND {LIVE} AND e.kind <> ? ORDER BY e.id DESC LIMIT ?"
+        return await self._where(where, owner, Kind.ARCHIVE, limit)
 
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0
     ) -> list[Entry]:
         """Entries, what holds before what is history, newest first; of one owner or all, of one kind or all."""
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND (? IS NULL OR o.name = ?) AND (? IS NULL OR e.kind = ?)"
-            " ORDER BY e.superseded_by IS NOT NULL OR e.archived_at IS NOT NULL, e.id DESC LIMIT ? OFFSET ?",
-            (owner, owner, kind, kind, limit, offset),
+        where = (
+            "(? IS NULL OR o.name = ?) AND (? IS NULL OR e.kind = ?)"
+            " ORDER BY e.superseded_by IS NOT NULL OR e.archived_at IS NOT NULL, e.id DESC LIMIT ? OFFSET ?"
         )
-        return [entry_of(row) for row in rows]
+        return await self._where(where, owner, owner, kind, kind, limit, offset)
 
     async def counts(self, owner: str) -> dict[str, int]:
         """How many entries of each kind an owner has."""

@@ -1,21 +1,25 @@
 """The ledger: the only writer of entries and names, and of MEMORY.md together with them.
 
-One action of a person or of the model is one `change`: one transaction, one batch for /undo.
+One action of a person or of the model is one `change`: one transaction, one batch for /undo. What memory was before it
+is recorded in the same transaction, so that it can be taken back (memory/ledger/undo.py).
 """
 
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from config.texts import _
-from memory.clock import to_text
+from memory.clock import now_text, to_text
 from memory.errors import StoreError
-from memory.ledger.change import Change, WriteContext
-from memory.ledger.changes import UNDO_PERIOD, ChangeLog
+from memory.ledger.change import Change
 from memory.ledger.page import Page
 from memory.messages import storable
+from memory.store.effects import keep_causes
+from memory.store.entry import Author, Operation
 from memory.store.entry_rows import owner_number
 
 if TYPE_CHECKING:
@@ -24,11 +28,25 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.clock import Clock, TimezoneLookup
-    from memory.ledger.changes import Recorded, Unwritten
-    from memory.ledger.page import LongTermFile
+    from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
-    from memory.store.entry import Author, Operation
     from memory.store.file_copies import FileCopies
+
+UNDO_PERIOD = timedelta(days=30)
+"""How long a change can be undone."""
+VERSIONS = 50
+"""Versions of each MEMORY.md that are kept (S2)."""
+_NEXT_BATCH = "SELECT coalesce(max(batch), 0) + 1 FROM changes"
+
+
+@dataclass(frozen=True, slots=True)
+class _FileEdit:
+    """A change of MEMORY.md that is recorded and not known to be in the file."""
+
+    record: int
+    owner: str
+    before: str
+    after: str
 
 
 class Ledger:
@@ -37,14 +55,13 @@ class Ledger:
     def __init__(
         self,
         database: Database,
-        files: LongTermFile,
+        files: MarkdownFiles,
         clock: Clock,
         zone_of: TimezoneLookup,
         copies: FileCopies | None = None,
     ) -> None:
         self._database = database
         self._files = files
-        self._changes = ChangeLog(clock)
         self._clock = clock
         self._zone_of = zone_of
         self._copies = copies
@@ -67,29 +84,44 @@ class Ledger:
         `finish_edits` makes up for, nor its undo. `change.is_written` tells whether a person was faster there, and
         `change.number` by which number it can be taken back; None where nothing was changed.
         """
-        recorded: Recorded | None = None
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
-            context = WriteContext(author, trusted, self._clock().astimezone(self._zone_of(owner)))
-            change = Change(connection, owner_id, context, page)
+            moment = self._clock().astimezone(self._zone_of(owner))
+            change = Change(connection, owner_id, page, author, moment, trusted=trusted)
             yield change
-            recorded = await self._changes.record(
-                connection, owner_id, operation, author, [*change.before.values()], page, continues
-            )
-        if recorded is not None:
-            change.number = recorded.number
-            if recorded.unwritten is not None:
-                change.is_written = await self._write(recorded.unwritten)
+            number, edit = await self._record(connection, operation, change, page, continues)
+        change.number = number
+        if edit is not None:
+            change.is_written = await self._write(edit)
 
     async def page(self, owner: str) -> str:
         """The text of an owner's MEMORY.md as it stands now."""
-        return storable(await self._files.raw_long_term(owner))
+        return await self._files.read_long_term(owner)
 
     async def typed_lines(self, owner: str, text: str) -> list[str]:
-        """The lines of `text`, an owner's MEMORY.md, that a person wrote since it was last compressed."""
-        async with self._database.transaction() as connection:
-            return await self._changes.typed_lines(connection, await owner_number(connection, owner), text)
+        """The lines of `text`, an owner's MEMORY.md, that a person wrote since it was last compressed.
+
+        By hand, or by asking for them: they are those that no model is known to have written.
+        """
+        rows = await self._database.rows(
+            "WITH edits AS (SELECT c.* FROM changes c JOIN owners o ON o.id = c.owner_id"
+            " WHERE o.name = ? AND c.entry_id = 0 AND c.undone_at IS NULL) SELECT operation, author, before, after FROM"
+            " edits WHERE id >= coalesce((SELECT max(id) FROM edits WHERE operation = ?), 0)",
+            (owner, Operation.COMPRESS),
+        )
+        lines = await self._database.rows(
+            "SELECT line FROM entries JOIN owners o ON o.id = owner_id"
+            " WHERE o.name = ? AND line IS NOT NULL AND author NOT IN (?, ?)",
+            (owner, Author.USER, Author.CAPTURE),
+        )
+        written = {row["line"] for row in lines}
+        for row in rows:
+            if row["operation"] == Operation.COMPRESS:
+                written |= set(row["after"].splitlines())
+            elif row["author"] not in (Author.USER, Author.CAPTURE):
+                written |= set(row["after"].splitlines()) - set(row["before"].splitlines())
+        return [line for line in text.splitlines() if line.strip() and line not in written]
 
     async def finish_edits(self) -> None:
         """Write into each MEMORY.md what a crash kept from being written."""
@@ -103,28 +135,81 @@ class Ledger:
         """
         before = to_text(self._clock() - UNDO_PERIOD)
         async with self._database.transaction() as connection:
-            await self._changes.purge(connection, before)
+            # an action whose entries can't be taken back any more is not taken back by half
+            await connection.execute(
+                "UPDATE changes SET undone_at = at WHERE entry_id = 0 AND undone_at IS NULL AND at < ?", (before,)
+            )
+            # what the weekly tidying is not to do again stays known
+            await connection.execute(
+                "DELETE FROM changes WHERE at < ? AND entry_id <> 0 AND NOT (operation = ? AND undone_at IS NOT NULL)",
+                (before, Operation.CONSOLIDATE),
+            )
+            await connection.execute(
+                "DELETE FROM changes WHERE at < ? AND id IN (SELECT id FROM (SELECT id, row_number() OVER"
+                " (PARTITION BY owner_id ORDER BY id DESC) AS age FROM changes WHERE entry_id = 0) WHERE age > ?)",
+                (before, VERSIONS),
+            )
             # what was superseded stays so when its successor goes: it then points to itself
             await connection.execute(
                 "UPDATE entries SET superseded_by = id WHERE superseded_by IN"
                 " (SELECT id FROM entries WHERE deleted_at < ?)",
                 (before,),
             )
-            cursor = await connection.execute("DELETE FROM entries WHERE deleted_at < ?", (before,))
-        return cursor.rowcount
+            return (await connection.execute("DELETE FROM entries WHERE deleted_at < ?", (before,))).rowcount
+
+    async def _record(
+        self,
+        connection: aiosqlite.Connection,
+        operation: Operation,
+        change: Change,
+        page: Page,
+        continues: int | None,
+    ) -> tuple[int | None, _FileEdit | None]:
+        """Record a change by what entries and MEMORY.md were before it; its number, and what the file is to become.
+
+        The row with entry 0 is MEMORY.md's. continues: the change that this is another step of, if it still stands.
+        """
+        rows: list[tuple[int, str | None, str | None]] = [(was, state, None) for was, state in change.before.items()]
+        if page.is_changed:
+            rows.append((0, storable(page.former or ""), storable(page.known_text)))
+        if not rows:
+            return None, None
+        await keep_causes(connection)
+        standing = "SELECT batch FROM changes WHERE batch = ? AND owner_id = ? AND undone_at IS NULL LIMIT 1"
+        numbers = list(await connection.execute_fetchall(standing, (continues, change.owner_id)))
+        ((number,),) = numbers or await connection.execute_fetchall(_NEXT_BATCH)
+        record = 0
+        # one by one, since most changes are of one entry
+        for entry_id, state, after in rows:
+            about = (change.owner_id, entry_id, operation, change.author, state, after, after is not None)
+            ((record,),) = await connection.execute_fetchall(
+                "INSERT INTO changes (owner_id, entry_id, operation, author, before, after, unwritten, at, batch)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                (*about, now_text(self._clock), number),
+            )
+        if not page.is_changed:
+            return number, None
+        return number, _FileEdit(record, page.owner, storable(page.former or ""), page.known_text)
 
     async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
-        for unwritten in await self._changes.unwritten(connection, owner_id):
+        """Write what a crash kept from MEMORY.md, of one owner or of all, oldest first."""
+        rows = await connection.execute_fetchall(
+            "SELECT c.id, o.name, c.before, c.after FROM changes c JOIN owners o ON o.id = c.owner_id"
+            " WHERE c.unwritten AND c.undone_at IS NULL AND (? IS NULL OR c.owner_id = ?) ORDER BY c.id",
+            (owner_id, owner_id),
+        )
+        for row in rows:
             with contextlib.suppress(OSError):  # such as a full disk: the next change of it tries again
-                await self._put(connection, unwritten)
+                await self._put(connection, _FileEdit(*row))
 
-    async def _write(self, unwritten: Unwritten) -> bool:
+    async def _write(self, edit: _FileEdit) -> bool:
         try:
             # under the write lock, so that no undo and no other change comes between the commit and the file
             async with self._database.transaction() as connection:
-                if not await self._changes.is_unwritten(connection, unwritten):
-                    return True
-                return await self._put(connection, unwritten)
+                waits = "SELECT 1 FROM changes WHERE id = ? AND unwritten"
+                if not list(await connection.execute_fetchall(waits, (edit.record,))):
+                    return True  # somebody else has written it, or taken it back
+                return await self._put(connection, edit)
         except OSError as error:
             raise StoreError(
                 _(
@@ -133,10 +218,11 @@ class Ledger:
                 )
             ) from error
 
-    async def _put(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:
+    async def _put(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
         """Write what is recorded into the file; whether it says that now. A person's edit wins."""
-        written = await self._files.rewrite_long_term(unwritten.owner, expected=unwritten.before, text=unwritten.after)
-        await (self._changes.mark_written if written else self._changes.withdraw)(connection, unwritten)
+        written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
+        settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"
+        await connection.execute(settled, (edit.record,))
         if self._copies is not None:
-            await self._copies.keep(connection, self._files.long_term_path(unwritten.owner))
+            await self._copies.keep(connection, self._files.long_term_path(edit.owner))
         return written

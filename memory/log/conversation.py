@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -16,36 +16,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class ConversationMemory(Protocol):
-    """A conversation's messages in order. Messages are immutable and lists are copies."""
-
-    def add(self, message: Message) -> None:
-        """Append one message."""
-
-    def add_many(self, messages: Iterable[Message]) -> None:
-        """Append messages, in order and with nothing between them."""
-
-    def all(self) -> list[Message]:
-        """Every message, oldest first."""
-
-    def recent(self, n: int) -> list[Message]:
-        """The newest `n` messages, oldest first."""
-
-    def by_role(self, role: Role) -> list[Message]:
-        """The messages of one role, oldest first."""
-
-    def clear(self) -> None:
-        """Forget every message."""
-
-    def prune(self, max_tokens: int) -> int:
-        """Drop the oldest messages until the rest costs at most `max_tokens`; how many were dropped."""
-
-    def count(self) -> int:
-        """How many messages there are."""
-
-
 class InMemoryConversation:
-    """ConversationMemory in a list, safe under tasks and threads."""
+    """A conversation's messages in order, safe under tasks and threads. Messages are immutable and lists are copies."""
 
     def __init__(self, count_tokens: Callable[[Iterable[Message]], int] | None = None) -> None:
         self._count_tokens = count_tokens or TokenCounter().messages

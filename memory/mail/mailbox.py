@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import SessionState
-from memory.mail.buttons import Buttons
 from memory.messages import Document, Provenance
 from memory.service.preferences import chat_of
-from memory.store.button_rows import ASKED, PLACED, place_buttons, placed
+from memory.store.button_rows import ASKED, PLACED, Buttons, place_buttons, placed
 from memory.store.private import EMPTY
 
 if TYPE_CHECKING:

@@ -1,11 +1,13 @@
-"""What is kept for a while only: settled mail, past reminders, counts of tokens. The log is none of it."""
+"""What comes and goes: how much of it there is, and what is kept for a while only. The log is none of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, to_text
+from memory.store.entry_rows import LIVE
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -43,3 +45,22 @@ class Pruning:
             ):
                 gone += (await connection.execute(f"DELETE FROM {old}", (before,))).rowcount
         return gone
+
+
+@dataclass(frozen=True, slots=True)
+class TableCounts:
+    """Numbers of an installation at one moment. memories: live entries by their kind."""
+
+    inbox: int
+    outbox: int
+    memories: dict[str, int]
+
+
+async def table_counts(database: Database) -> TableCounts:
+    """Count."""
+    kinds = await database.rows(f"SELECT kind, count(*) AS number FROM entries e WHERE {LIVE} GROUP BY kind")
+    return TableCounts(
+        inbox=await database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"),
+        outbox=await database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'"),
+        memories={row["kind"]: row["number"] for row in kinds},
+    )

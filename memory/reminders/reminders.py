@@ -17,7 +17,7 @@ from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
 from memory.store.effects import keep_causes
 from memory.store.entry_rows import owner_number
-from memory.store.notice_rows import keep_notice
+from memory.store.notices import keep_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -114,25 +114,13 @@ class Reminders:
             number = await owner_number(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
             rule = wish.rule
+            when = (rule.repeat, rule.first.isoformat(), rule.zone.key, ",".join(map(str, rule.days)))
+            trusted, entry_id = (True, None) if offer is None else (offer.trusted, offer.entry_id)
+            about = (state, to_text(wish.at), trusted, entry_id, wish.task, now_text(self._clock))
             cursor = await connection.execute(
                 "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, state, next_at,"
-                " trusted, entry_id, task, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    number,
-                    session_id,
-                    wish.text,
-                    rule.repeat,
-                    rule.first.isoformat(),
-                    rule.zone.key,
-                    ",".join(map(str, rule.days)),
-                    state,
-                    to_text(wish.at),
-                    offer is None or offer.trusted,
-                    offer.entry_id if offer is not None else None,
-                    wish.task,
-                    now_text(self._clock),
-                ),
+                " trusted, entry_id, task, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (number, session_id, wish.text, *when, *about),
             )
             added = int(cursor.lastrowid or 0)
             if offer is not None:
@@ -143,7 +131,7 @@ class Reminders:
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note, now_text(self._clock))
-            await keep_causes(connection, self._clock)
+            await keep_causes(connection)
             return await _one(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
@@ -198,7 +186,7 @@ class Reminders:
             "UPDATE reminders SET state = ?, next_at = ?, failures = 0 WHERE id = ?",
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
-        await keep_causes(connection, self._clock)
+        await keep_causes(connection)
         return await _one(connection, reminder.owner, reminder.id)
 
 

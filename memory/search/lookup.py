@@ -13,8 +13,8 @@ from memory.text.sought import QueryTerms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memory.files.long_term import LongTermMemory
     from memory.ledger.entries import EntryStore
+    from memory.ledger.page import LongTermMemory
     from memory.search.search import Search
 
 MOST = 4

@@ -20,9 +20,8 @@ from memory.errors import StoreError, empty, explain, explained
 from memory.store.decay import decayed_score
 from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
-from memory.store.scope import scope_matches
+from memory.store.scope import has_tags, scope_matches
 from memory.store.snapshots import copy_database, local_state
-from memory.store.tags import has_tags
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
 
@@ -190,8 +189,7 @@ class Database:
 
         Raises StoreError where another program reads what was, so that the log can't be emptied.
         """
-        for index in INDEXES:
-            await self._merge(index)
+        await self.merge_indexes()
         async with self._writing():
             # `secure_delete` overwrites a row where it stands, and not the copies that SQLite leaves in a page's free
             # space when it moves rows from page to page
@@ -206,8 +204,13 @@ class Database:
                 )
             )
 
+    async def merge_indexes(self) -> None:
+        """Merge the segments of each search index into one, a slice at a time: only so the words go that left it."""
+        for index in INDEXES:
+            await self._merge(index)
+
     async def _merge(self, index: str) -> None:
-        """Merge the segments of an index into one, a slice at a time: only so go the words of what has left it.
+        """The same for one index.
 
         As FTS5 has it, a negative number begins a merge of all, and one that changes nothing was the last.
         """

@@ -9,24 +9,21 @@ import contextlib
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from memory.clock import now_text
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     import aiosqlite
 
-    from memory.clock import Clock
     from memory.store.database import Database
 
 _causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())
 
 
-async def keep_causes(connection: aiosqlite.Connection, clock: Clock) -> None:
+async def keep_causes(connection: aiosqlite.Connection) -> None:
     """Record, with the change that is being written, what it was made for."""
     if causes := _causes.get():
         await connection.executemany(
-            "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, ?)", [(cause, now_text(clock)) for cause in causes]
+            "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, present())", [(cause,) for cause in causes]
         )
 
 
@@ -45,11 +42,9 @@ class Effects:
 
     async def record(self) -> None:
         """Keep that what is done here now has its effect, where that is not in this database."""
-        if causes := _causes.get():
+        if _causes.get():
             async with self._database.transaction() as connection:
-                await connection.executemany(
-                    "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, present())", [(cause,) for cause in causes]
-                )
+                await keep_causes(connection)
 
     @contextlib.contextmanager
     def caused_by(self, causes: Collection[str]) -> Iterator[None]:

@@ -1,8 +1,9 @@
-"""The vocabulary of entries: kinds, authors, operations, and the entry itself (S1, S4)."""
+"""The vocabulary of entries: kinds, authors, operations, the entry itself, and what may wait for a yes (S1, S4)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ class Entry:
 
     line: the line of MEMORY.md that was written for it, word for word. quote: the words of the message it came from
     that bear it out. unconfirmed: why it is not confirmed; such a memory is found, and stands in no prompt unasked.
-    valid_until: from when on it is history. proposal: what confirming it does besides (memory/ledger/proposals.py).
+    valid_until: from when on it is history. proposal: what confirming it does besides (`Proposal`).
     """
 
     id: int
@@ -166,3 +167,42 @@ class NewEntry:
     quote: str | None = None
     unconfirmed: str | None = None
     proposal: str | None = None
+
+
+class Action(StrEnum):
+    """What is proposed to be done to something that there is already. EDIT: to MEMORY.md."""
+
+    EDIT = "edit"
+    WRITE = "write"
+    RENAME = "rename"
+    ALIAS = "alias"
+    REMOVE = "remove"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What an unconfirmed memory does once a person confirms it, beside holding from then on.
+
+    replaces: the entries that give way to the one that is confirmed. With an action the entry only tells of it, and
+    goes once that is done: entry is what it is done to, value what becomes of that (a content, a name, how a run went),
+    steps those of a workflow; of an EDIT part is what is replaced, nothing for a new line.
+    """
+
+    replaces: tuple[int, ...] = ()
+    action: Action | None = None
+    entry: int | None = None
+    value: str = ""
+    part: str = ""
+    steps: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """It as it is stored."""
+        return json.dumps({key: value for key, value in asdict(self).items() if value}, ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> Proposal:
+        """The proposal that was stored as `text`."""
+        stored = json.loads(text)
+        lists = {name: tuple(stored[name]) for name in ("replaces", "steps") if name in stored}
+        return cls(**stored | lists | ({"action": Action(stored["action"])} if "action" in stored else {}))

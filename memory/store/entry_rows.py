@@ -79,6 +79,11 @@ def entry_of(row: Row) -> Entry:
     )
 
 
+async def entries_where(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
+    """The entries `e` of owners `o` that are not deleted, and of which something is true."""
+    return [entry_of(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)]
+
+
 def kind_of(text: str) -> Kind | str:
     """The kind of that name; the name itself where a newer version wrote a kind that this one does not know."""
     return Kind(text) if text in Kind._value2member_map_ else text
@@ -109,14 +114,12 @@ async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
 
     The number goes first: buttons say it, and what they forget must not be what somebody once called so.
     """
-    rows: list[Row] = []
     if (number := _NUMBER.fullmatch(name_key(name))) is not None:
-        numbered = f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.id = ? AND e.deleted_at IS NULL"
-        rows = await read(numbered, (owner_id, int(number[1])))
-    if not rows:
-        query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
-        rows = await read(query, (owner_id, name_key(name)))
-    return next((entry_of(row) for row in rows), None)
+        numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
+        if numbered:
+            return numbered[0]
+    key = "e.id = (SELECT entry_id FROM names WHERE owner_id = ? AND key = ?)"
+    return next(iter(await entries_where(read, key, (owner_id, name_key(name)))), None)
 
 
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
@@ -135,32 +138,29 @@ async def find(read: Read, owner_id: int | None, name: str) -> Entry:
 
 async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:
     """Write a new entry with its name; its id."""
-    cursor = await connection.execute(
-        "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
-        " source_message_id, author, trusted, created_at, outcome, steps, quote, unconfirmed, valid_until, proposal)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            owner_id,
-            new.kind,
-            new.content,
-            json.dumps(new.tags, ensure_ascii=False),
-            new.scope,
-            new.priority or default_priority(new.kind),
-            now,
-            to_text(new.valid_from) if new.valid_from else now,
-            name_key(new.subject) if new.subject else None,
-            new.source_message_id,
-            new.author,
-            new.trusted,
-            now,
-            new.outcome,
-            json.dumps(new.steps, ensure_ascii=False) if new.steps else None,
-            new.quote,
-            new.unconfirmed,
-            to_text(new.valid_until) if new.valid_until else None,
-            new.proposal,
-        ),
-    )
+    columns = {
+        "owner_id": owner_id,
+        "kind": new.kind,
+        "content": new.content,
+        "tags": json.dumps(new.tags, ensure_ascii=False),
+        "scope": new.scope,
+        "priority": new.priority or default_priority(new.kind),
+        "last_reinforced_at": now,
+        "valid_from": to_text(new.valid_from) if new.valid_from else now,
+        "subject": name_key(new.subject) if new.subject else None,
+        "source_message_id": new.source_message_id,
+        "author": new.author,
+        "trusted": new.trusted,
+        "created_at": now,
+        "outcome": new.outcome,
+        "steps": json.dumps(new.steps, ensure_ascii=False) if new.steps else None,
+        "quote": new.quote,
+        "unconfirmed": new.unconfirmed,
+        "valid_until": to_text(new.valid_until) if new.valid_until else None,
+        "proposal": new.proposal,
+    }
+    values = ", ".join(f":{name}" for name in columns)
+    cursor = await connection.execute(f"INSERT INTO entries ({', '.join(columns)}) VALUES ({values})", columns)
     entry_id = int(cursor.lastrowid or 0)
     await bind_name(connection, owner_id, entry_id, name)
     return entry_id

@@ -1,20 +1,30 @@
-"""Whether the database of a running program is whole: looked at when it starts, before anybody relies on it."""
+"""Whether a database is whole, of this version, and its index in step: looked at without changing anything.
+
+A running program looks at its own when it starts, before anybody relies on it, and makes anew what is damaged and
+derived from the rest.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
+import sqlite3
+import tempfile
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.errors import StoreError
+from memory.errors import StoreError, empty, explain
+from memory.store.database import FUNCTIONS
 from memory.store.index import DERIVED, is_derived, make_anew, reindex, renew
-from memory.store.inspection import LOOSE, RESTORE, damaged_tables
-from memory.store.schema import INDEXES
+from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import aiosqlite
 
@@ -22,10 +32,45 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+PATIENCE = 10
+"""Seconds to wait for a program that is writing."""
+RESTORE = "restore it from a backup with `mneme restore`; it is left as it is."
+LOOSE = "pages that belong to no table"
+_LOOSE_PAGES = re.compile(
+    r"(\*\*\* in database main \*\*\*\s*)?((Page \d+( is|:) never used|(Main f|F)reelist: .*)(\n|$))+$"
+)
 SMALL = 64_000_000
 """Bytes of a database that is looked at in a fraction of a second; a larger one is looked at beside the turns."""
 # the share of the index after which the log tells how far it is
 _TOLD_EACH = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseState:
+    """What was found. schema: its format, None where it can't be read.
+
+    trouble: why it can't be used. in_step: whether the search index fits what it indexes; None: not compared.
+    """
+
+    exists: bool
+    schema: int | None = None
+    trouble: StoreError | None = None
+    in_step: bool | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the next start brings it up to date."""
+        return self.schema is not None and self.schema < NEWEST_FORMAT
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be written to as it is."""
+        return self.exists and self.trouble is None and not self.behind
+
+
+def sqlite_version() -> str:
+    """The version of the SQLite library in use."""
+    return sqlite3.sqlite_version
 
 
 class IntegrityCheck:
@@ -70,6 +115,110 @@ class IntegrityCheck:
                 raise
             return False
         return True
+
+
+def inspect_database(path: Path) -> DatabaseState:
+    """Look at the database at `path`, also while others write to it. Never raises; takes seconds for a large one."""
+    if not path.exists():
+        return DatabaseState(exists=False)
+    if path.stat().st_size == 0:
+        return DatabaseState(exists=True, trouble=empty(path))
+    try:
+        with _reading(path) as connection:
+            schema = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            if (reason := unreadable(str(path), schema)) is not None:
+                return DatabaseState(True, schema, StoreError(reason))
+            verdict = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+            if verdict != "ok":
+                damaged = f"{path} is damaged ({' '.join(verdict.split())})"
+                return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
+            in_step = _compared(connection) if schema == NEWEST_FORMAT else None
+    except sqlite3.Error as error:
+        return DatabaseState(exists=True, trouble=explain(error, path))
+    return DatabaseState(True, schema, in_step=in_step)
+
+
+def damaged_tables(path: Path) -> list[str]:
+    """The tables of which a part can't be read, seldom any; LOOSE for pages that belong to none.
+
+    Takes a second for each gigabyte or so. Raises StoreError where it can't even be told.
+    """
+    try:
+        with _reading(path) as connection:
+            verdicts = _verdicts(connection)
+            if verdicts == ["ok"]:
+                return []
+            if all(_LOOSE_PAGES.match(verdict) for verdict in verdicts):
+                return [LOOSE]
+            tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            damaged = [table for table in tables if not _is_whole(connection, table)]
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+    return damaged or ["between its tables"]
+
+
+def _verdicts(connection: sqlite3.Connection) -> list[str]:
+    """What SQLite says of all pages; badly damaged ones end the look at them with an error."""
+    results: list[str] = []
+    try:
+        results.extend(str(row[0]) for row in connection.execute("PRAGMA quick_check"))
+    except sqlite3.DatabaseError as error:
+        results.append(str(error))
+    return results
+
+
+def _is_whole(connection: sqlite3.Connection, table: str) -> bool:
+    try:
+        return bool(connection.execute(f'PRAGMA quick_check("{table}")').fetchone()[0] == "ok")
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _compared(connection: sqlite3.Connection) -> bool | None:
+    """Whether the index fits, asked of a copy: FTS5's own comparison is a write, which would hold up the bot."""
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="mneme-") as folder,  # for its owner's eyes only
+            contextlib.closing(sqlite3.connect(Path(folder) / "copy", isolation_level=None)) as copy,
+        ):
+            connection.backup(copy)
+            for name, arguments, function in FUNCTIONS:
+                copy.create_function(name, arguments, function, deterministic=True)
+            try:
+                # the 1 has it compared with the views, and not only with itself
+                for index in INDEXES:
+                    copy.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
+            except sqlite3.DatabaseError as error:
+                if "malformed" not in str(error):
+                    raise
+                return False
+    except (sqlite3.OperationalError, OSError):  # no room for the copy
+        return None
+    return True
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        connection = _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        # where nothing can be written, the files that readers share can't be made; nobody writes there either
+        connection = _connect(path, "immutable=1")
+    with contextlib.closing(connection):
+        yield connection
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=PATIENCE)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 async def _renew_all(tables: Sequence[str], connection: aiosqlite.Connection, abandon: bool) -> None:

@@ -88,8 +88,28 @@ CREATE TABLE speakers (
 -- the messages that a person would look for: what was said, not what tools were told
 CREATE VIEW spoken AS
     SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
-    WHERE m.content <> '' AND t.outcome <> 'retried'
-        AND (m.role = 'user' OR m.role = 'assistant' AND m.speaker IS NULL);
+    WHERE m.content <> '' AND t.outcome <> 'retried' AND m.role IN ('user', 'assistant');
+
+-- What came from another program, so that it comes once: the messages of a conversation that were taken and what tells
+-- them from others, or a memory. An imported answer has the program that gave it as its speaker.
+CREATE TABLE imported (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+    program TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    entry_id INTEGER NOT NULL, -- the entry that tells of the import
+    conversation_id INTEGER REFERENCES conversations (id) ON DELETE CASCADE,
+    messages INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0, -- it is to be removed
+    learning_tries INTEGER NOT NULL DEFAULT 0, -- to learn from it, that are left; 0: it is not asked for
+    learned_through INTEGER NOT NULL DEFAULT 0 -- the last message that was learned from
+);
+CREATE INDEX imported_of_owner ON imported (owner_id, id);
+CREATE INDEX imported_by_entry ON imported (entry_id);
+CREATE UNIQUE INDEX imported_conversations ON imported (conversation_id) WHERE conversation_id IS NOT NULL;
+CREATE INDEX undone_imports ON imported (id) WHERE undone;
+CREATE INDEX imports_to_learn ON imported (owner_id) WHERE learning_tries;
 
 -- Entries and what changed them ----------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
-"""Scopes: the paths that a memory is about, as a glob pattern (S4)."""
+"""What narrows a search: scopes, the paths that a memory is about as a glob pattern (S4), and tags."""
 
 from __future__ import annotations
 
+import json
 from fnmatch import fnmatchcase
 
 from config.secrets import secret_in
@@ -79,3 +80,9 @@ def _plain(path: str) -> str:
 def _is_closed(pattern: str) -> bool:
     """Whether every set of characters that begins in it ends in it."""
     return "[" not in pattern.rpartition("]")[2] and "]" not in pattern.partition("[")[0]
+
+
+def has_tags(tags: str | None, target: str) -> bool:
+    """Whether all wanted tags are among an entry's, whatever their case; both are JSON lists."""
+    there = {tag.casefold() for tag in json.loads(tags or "[]")}
+    return all(tag.casefold() in there for tag in json.loads(target))

@@ -15,7 +15,7 @@ from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
 from memory.transfer.archive import FILES, Manifest, opened, parts_in, read_manifest
 from memory.transfer.exporting import BATCH, make_private
-from memory.transfer.import_fields import FIELDS, LEFT_OUT, TOGETHER, checked
+from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, checked, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from memory.store.database import Database
     from memory.transfer.archive import Source
+    from memory.transfer.import_fields import Fields
 
 
 MOST_PARTS = 100_000
@@ -64,8 +65,10 @@ class Importer:
                 # entries may refer to entries that come after them
                 await connection.execute("PRAGMA defer_foreign_keys = ON")
                 async with rebuilding(connection):
-                    for table in (table for table in FIELDS if table in counts):
-                        await _import_rows(connection, table, source / "rows" / f"{table}.jsonl", counts[table])
+                    fields = await read_fields(connection)
+                    for table in (table for table in TAKEN if table in counts):
+                        rows = source / "rows" / f"{table}.jsonl"
+                        await _import_rows(connection, table, rows, counts[table], fields)
                     await _require_consistent(connection)
                 owners = await connection.execute_fetchall("SELECT name FROM owners")
                 folders = [folder_name(row["name"]) for row in owners]
@@ -80,20 +83,22 @@ class Importer:
             await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
         left_out = [f"{what} ({counts[table]})" for table, what in LEFT_OUT.items() if counts.get(table)]
         left_out += [f"files that are no memory ({strange})"] if strange else []
-        return Imported(sum(counts[table] for table in FIELDS if table in counts), tuple(left_out))
+        return Imported(sum(counts.get(table, 0) for table in TAKEN), tuple(left_out))
 
     async def _require_empty(self, connection: aiosqlite.Connection) -> None:
-        for table in FIELDS:
+        for table in TAKEN:
             if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
                 raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
         if await asyncio.to_thread(_holds_files, self._root):
             raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
 
 
-async def _import_rows(connection: aiosqlite.Connection, table: str, path: Source, expected: int) -> None:
+async def _import_rows(
+    connection: aiosqlite.Connection, table: str, path: Source, expected: int, fields: Fields
+) -> None:
     count = 0
-    rows_left = _rows_in(path)
-    while rows := await asyncio.to_thread(lambda: [checked(table, row) for row in itertools.islice(rows_left, BATCH)]):
+    rows_left = (checked(fields, table, row) for row in _rows_in(path))
+    while rows := await asyncio.to_thread(lambda: list(itertools.islice(rows_left, BATCH))):
         count += len(rows)
         for columns, alike in itertools.groupby(rows, key=tuple):
             places = ", ".join("?" for _ in columns)
@@ -115,7 +120,7 @@ def _read_contents(path: Path, source: Source) -> Mapping[str, int]:
     manifest = _former(path, source) or read_manifest(path, source)
     if manifest.files:
         raise StoreError(f"{path} is a backup: `mneme restore` brings it back.")
-    if unknown := ", ".join(sorted(manifest.rows.keys() - FIELDS.keys() - LEFT_OUT.keys())):
+    if unknown := ", ".join(sorted(manifest.rows.keys() - {*TAKEN} - LEFT_OUT.keys())):
         raise StoreError(f"The export has {unknown}: it needs a newer Mneme.")
     return manifest.rows
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
-from memory.facts.self_test import passes_self_test
+from memory.facts.second_look import passes_self_test
 from memory.messages import Completion, Message, Role
 from pipeline.models.client import client_of
 from pipeline.models.endpoint import EndpointCapabilities

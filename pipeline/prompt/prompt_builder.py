@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
-    from memory.reminders.tasks import TaskRun
+    from memory.reminders.delivery import TaskRun
     from memory.search.activation import Activated, Activation, Pool
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall

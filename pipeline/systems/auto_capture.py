@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from memory.clock import TimezoneLookup
     from memory.facts.checker import FactChecker
     from memory.facts.fact_store import FactStore, Learned
-    from memory.files.long_term import LongTermMemory
-    from memory.learning.learning import Learning
+    from memory.facts.learning import Learning
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
+    from memory.ledger.page import LongTermMemory
     from memory.log.sessions import Session, SessionService
     from memory.messages import Message
     from memory.search.lookup import MemoryLookup, NamedMemory

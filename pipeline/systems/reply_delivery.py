@@ -10,13 +10,13 @@ from config.texts import N_, _
 from memory.buttons import THIS_TURN, Button, Notice, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult
 from memory.messages import Message, Role
-from memory.reminders.tasks import MOST_FAILURES
+from memory.reminders.delivery import MOST_FAILURES
 
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.clock import Clock
     from memory.log.turn_log import TurnLog
-    from memory.mail.notices import PendingNotices
+    from memory.store.notices import PendingNotices
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory.facts.checker import FactChecker
     from memory.facts.fact import KnownMemory
     from memory.ledger.entries import EntryStore
-    from memory.ledger.proposals import Proposal
+    from memory.store.entry import Proposal
     from pipeline.tools.toolbox import ToolContext
 
 LOOK_SECONDS = 15.0
@@ -74,7 +74,7 @@ class CitedWrites:
         if typed_source(citation, context.messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         (checked,), _none = await self._checker.check([fact], self._excerpt(context), memories, _deadline())
-        return replace(checked, refusal=None, doubt=Doubt.NO_SOURCE) if checked.refusal is not None else checked
+        return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
         """Whether the user's cited words ask to have something go, by a second look."""

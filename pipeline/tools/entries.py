@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from memory.facts.fact import Doubt, KnownMemory
-from memory.learning.learning import workflow_text
-from memory.ledger.proposals import Action, Proposal
+from memory.facts.learning import workflow_text
 from memory.search.activation import format_record
-from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.entry import Action, Author, Kind, NewEntry, Priority, Proposal
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memory.consolidation.weekly import WeeklyConsolidation
-    from memory.learning.learning import Learning, Procedures
+    from memory.facts.learning import Learning, Procedures
     from memory.ledger.entries import EntryStore
     from memory.search.reading import MemoryStats
     from pipeline.tools.cited_writes import CitedWrites

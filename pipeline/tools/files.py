@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from memory.ledger.page import replacing
-from memory.ledger.proposals import Action, Proposal
 from memory.messages import Passage, Provenance
-from memory.store.entry import Author
+from memory.store.entry import Action, Author, Proposal
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
     from memory.files.history import HistoryFiles
-    from memory.files.long_term import LongTermMemory
+    from memory.ledger.page import LongTermMemory
     from pipeline.tools.cited_writes import CitedWrites
 
 MOST_RESULTS = 10

@@ -16,7 +16,7 @@ from pipeline.tools.toolbox import Texts, Tool, ToolContext
 if TYPE_CHECKING:
     from memory.search.formatting import ResultPage
     from memory.search.reading import MemoryReader
-    from memory.store.reinforcement import Reinforcement
+    from memory.store.decay import Reinforcement
 
 MOST_QUERIES = 8
 MOST_TOKENS = 2_000

@@ -8,8 +8,8 @@ import pytest
 
 from memory.access import ASKED_PER_HOUR, AccessList
 from memory.buttons import Button, Notice, rows_of
-from memory.mail.notices import PendingNotices
 from memory.store.entry import Kind, NewEntry
+from memory.store.notices import PendingNotices
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts, toasts
 from tests.support.talk import Store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.consolidation.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES
+from memory.consolidation.extractor import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address

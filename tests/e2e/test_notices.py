@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.buttons import Notice
 from memory.log.sessions import Address
-from memory.mail.notices import MOST_TOLD, PendingNotices
+from memory.store.notices import MOST_TOLD, PendingNotices
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Says
 

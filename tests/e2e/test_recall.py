@@ -15,7 +15,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
-from tests.support.talk import ECHO, Store, assistant, calls, result, user
+from tests.support.talk import Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session
@@ -332,15 +332,6 @@ async def test_of_a_long_text_that_holds_no_word_the_beginning_is_shown(
     line = (await relevant(store, recall, session, "lighthouse"))[0]
     assert "Assistant: First words blah" in line
     assert line.endswith("…")
-
-
-async def test_an_answer_that_only_repeats_memory_is_not_found_again(
-    store: Store, recall: Recall, session: Session
-) -> None:
-    echo = Message(Role.ASSISTANT, "What I remember: the lighthouse is white", store.clock(), speaker=ECHO)
-    await store.turn(session, user("Hello there, what of it?"), echo)
-    await store.sessions.clear_messages(session.id)
-    assert await relevant(store, recall, session, "lighthouse") == []
 
 
 async def test_recall_shows_each_exchange_once_up_to_its_limit(store: Store, recall: Recall, session: Session) -> None:

@@ -17,7 +17,7 @@ from bot.doctor.finding import DoctorContext, Verdict
 from bot.doctor.installation import skills as look_at_skills
 from memory.clock import system_clock
 from memory.store.entry import Kind, NewEntry
-from memory.store.inspection import inspect_database
+from memory.store.integrity import inspect_database
 from memory.transfer.backup import Backup
 from memory.transfer.restore import Restore
 from tests.support.fakes import FakeClock, Person

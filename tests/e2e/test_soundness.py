@@ -15,7 +15,7 @@ from bot.cli.main import cli
 from memory.errors import StoreError
 from memory.store import integrity
 from memory.store.database import Database
-from memory.store.inspection import LOOSE, damaged_tables, inspect_database
+from memory.store.integrity import LOOSE, damaged_tables, inspect_database
 from tests.support.damage import spoil
 from tests.support.fakes import Person
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from memory.facts.self_test import CLAIMS
+from memory.facts.second_look import CLAIMS
 
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}
 """What does not follow of the claims by which a model is tested."""

@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
-from memory.consolidation.due import DueConversations
+from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
-from memory.consolidation.review import Review
 from memory.facts.checker import FactChecker
 from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
-from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
-from memory.mail.notices import PendingNotices
+from memory.ledger.undo import Undo
 from memory.messages import Completion
 from memory.search.search import Search
-from memory.store.pending_erasures import PendingErasures
+from memory.store.erasure import PendingErasures
+from memory.store.notices import PendingNotices
 from memory.text.tokens import TokenCounter
-from memory.undo import Undo
 from tests.support.agreement import agreement
 from tests.support.talk import Store, in_utc
 
@@ -128,10 +125,10 @@ class Bench:
         look: PromptFn | None = None,
     ) -> Bench:
         """look: what answers the second look; None: one that agrees to everything that a subject can tell."""
-        crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
+        crashes, store = Crashes(), Store.over(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)
-        facts = CrashingFacts(database, ledger, Search(database))
+        facts = CrashingFacts(database, Search(database))
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
 
@@ -140,20 +137,16 @@ class Bench:
 
         contract = Contract(lambda: part_tokens, is_reliable)
         checker = FactChecker(SecondLook(look or agreeing_look, is_reliable))
-        writer = FactWriter(ledger, facts, max_size)
-        steps = Steps(
+        service = ConsolidationService(
+            database,
+            store.sessions,
             Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),
             checker,
-            writer,
+            FactWriter(ledger, facts, max_size),
             Compression(prompt, ledger, max_size),
-            Review(database, facts, checker, writer, in_utc),
-        )
-        service = ConsolidationService(
-            DueConversations(database, store.sessions),
-            steps,
             history,
-            Patience(timeout),
             clock,
+            timeout,
         )
         return cls(
             store,
@@ -161,7 +154,7 @@ class Bench:
             history,
             facts,
             ledger,
-            Undo(database, changes, files, PendingErasures(database)),
+            Undo(database, files, PendingErasures(database), clock),
             PendingNotices(database, clock),
             crashes,
             service,

@@ -18,12 +18,10 @@ from memory.store.entry import Author, Entry, Kind, NewEntry
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.ledger.outcomes import Undone
+    from memory.ledger.undo import Undone
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
-ECHO = "memory"
-"""The speaker of answers that only repeated memory, as earlier versions made them without a model."""
 UTC_ZONE = ZoneInfo("UTC")
 
 

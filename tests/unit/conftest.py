@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.files.markdown import MarkdownFiles
-from memory.ledger.changes import ChangeLog
-from memory.store.pending_erasures import PendingErasures
-from memory.undo import Undo
+from memory.ledger.undo import Undo
+from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:
@@ -34,4 +33,4 @@ def files(tmp_path: Path) -> MarkdownFiles:
 @pytest.fixture
 def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
     """The undo over both."""
-    return Undo(database, ChangeLog(clock), files, PendingErasures(database))
+    return Undo(database, files, PendingErasures(database), clock)

@@ -82,7 +82,7 @@ def test_the_fields_are_found_in_an_answer_that_was_cut_off() -> None:
 
 def test_an_update_that_was_cut_off_is_no_update() -> None:
     assert parse_answer(Completion('{"history_entry": "They met.", "memory_update": "- Ann li')) == ConsolidationAnswer(
-        "They met.", None
+        "They met.", None, is_whole=False
     )
 
 
@@ -104,16 +104,16 @@ LIVES = Fact("home", "The user lives in Lviv.", Kind.FACT)
             '{"history_entry": "They met.", "facts": ["The user lives in Lviv.",], "memory_update": null,}',
             ConsolidationAnswer("They met.", None, (Fact("The user lives in", "The user lives in Lviv.", Kind.FACT),)),
         ),
-        ("{history_entry: 'They met.', memory_update: '- guessed'}", ConsolidationAnswer("They met.", None)),
+        ("{history_entry: 'They met.', memory_update: '- Ann likes tea'}", MET),
     ],
 )
 def test_a_broken_object_loses_no_field(text: str, expected: ConsolidationAnswer) -> None:
     assert parse_answer(Completion(text)) == expected
 
 
-def test_a_text_with_quotation_marks_that_are_not_escaped_is_not_cut_short_and_rewrites_no_file() -> None:
+def test_a_text_with_quotation_marks_that_are_not_escaped_is_not_cut_short() -> None:
     text = '{"history_entry": "They met.", "memory_update": "- Ann said "yes" to tea\n- Ben", "facts": []}'
-    assert parse_answer(Completion(text)) == ConsolidationAnswer("They met.", None)
+    assert parse_answer(Completion(text)) == ConsolidationAnswer("They met.", '- Ann said "yes" to tea\n- Ben')
     text = '{"history_entry": "Ann said "yes" to tea.", "memory_update": "- Ann likes tea"}'
     parsed = parse_answer(Completion(text))
     assert parsed is not None

@@ -18,15 +18,13 @@ from tests.support.talk import assistant, calls, result, system, user
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memory.log.conversation import ConversationMemory
-
 
 def tokens(messages: Iterable[Message]) -> int:
     """Four characters a token, as S3 counts; a message costs one at least."""
     return sum(1 + len(message.content) // 4 for message in messages)
 
 
-def conversation(messages: Iterable[Message] = ()) -> ConversationMemory:
+def conversation(messages: Iterable[Message] = ()) -> InMemoryConversation:
     memory = InMemoryConversation(tokens)
     memory.add_many(messages)
     return memory

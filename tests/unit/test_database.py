@@ -12,7 +12,7 @@ import pytest
 
 from memory.errors import StoreError
 from memory.store.database import Database
-from memory.store.inspection import inspect_database
+from memory.store.integrity import inspect_database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 
 if TYPE_CHECKING:

@@ -14,14 +14,17 @@ from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact
 from memory.facts.fact_store import FactStore, Learned
 from memory.search.search import Search
-from memory.store.entry import Author, Kind, NewEntry
+from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.ledger.ledger import Ledger
+    from memory.ledger.undo import Undo
     from memory.store.database import Database
-    from memory.undo import Undo
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
@@ -39,12 +42,24 @@ TEA = confirmed("drink", "The user likes tea.", Kind.PREFERENCE)
 UTC_ZONE = ZoneInfo("UTC")
 
 
+class Facts(FactStore):
+    """Facts, each call of `learn` a change of its own."""
+
+    def __init__(self, database: Database, ledger: Ledger) -> None:
+        super().__init__(database, Search(database))
+        self._ledger = ledger
+
+    async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
+        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+            return await self.learn_in(change, facts, first_message)
+
+
 @pytest.fixture
-def facts(database: Database, clock: FakeClock) -> FactStore:
-    return FactStore(database, ledger_over(database, clock), Search(database))
+def facts(database: Database, clock: FakeClock) -> Facts:
+    return Facts(database, ledger_over(database, clock))
 
 
-async def current(facts: FactStore, owner: str = ANN) -> dict[str, str]:
+async def current(facts: Facts, owner: str = ANN) -> dict[str, str]:
     return {subject: entry.content for subject, entry in await facts.current(owner, 100)}
 
 
@@ -53,7 +68,7 @@ def said_by(learned: list[Learned]) -> list[tuple[str, str | None]]:
     return [(one.entry.content, one.superseded.content if one.superseded else None) for one in learned]
 
 
-async def learned(facts: FactStore, owner: str, checked: list[CheckedFact], first_message: int) -> list[Learned]:
+async def learned(facts: Facts, owner: str, checked: list[CheckedFact], first_message: int) -> list[Learned]:
     """What becomes of facts of which a look says that they replace what is known of their subject."""
     known = await facts.related(owner, [one.fact for one in checked], first_message)
     looked_at = [
@@ -65,14 +80,14 @@ async def learned(facts: FactStore, owner: str, checked: list[CheckedFact], firs
     return await facts.learn(owner, looked_at, first_message)
 
 
-async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: FactStore, store: Store) -> None:
+async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: Facts, store: Store) -> None:
     assert said_by(await learned(facts, ANN, [TEA], 7)) == [("The user likes tea.", None)]
     entry = await store.entries.get(ANN, "drink")
     assert (entry.content, entry.kind, entry.subject) == ("The user likes tea.", Kind.PREFERENCE, "drink")
     assert (entry.author, entry.source_message_id, entry.superseded_by) == (Author.CONSOLIDATION, 7, None)
 
 
-async def test_what_is_known_already_is_passed_over(facts: FactStore) -> None:
+async def test_what_is_known_already_is_passed_over(facts: Facts) -> None:
     await learned(facts, ANN, [TEA], 1)
     again = confirmed("Drink", "the user  likes TEA.", Kind.PREFERENCE)
     assert await learned(facts, ANN, [TEA, again], 2) == []
@@ -80,7 +95,7 @@ async def test_what_is_known_already_is_passed_over(facts: FactStore) -> None:
 
 
 async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
-    facts: FactStore, store: Store, clock: FakeClock
+    facts: Facts, store: Store, clock: FakeClock
 ) -> None:
     await learned(facts, ANN, [KYIV, TEA], 1)
     former = await store.entries.get(ANN, "home city")
@@ -95,14 +110,14 @@ async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
     assert await current(facts) == {"home city": "The user lives in Lviv.", "drink": "The user likes tea."}
 
 
-async def test_a_chain_of_moves_leaves_one_current_fact(facts: FactStore) -> None:
+async def test_a_chain_of_moves_leaves_one_current_fact(facts: Facts) -> None:
     for city in ("Kyiv", "Lviv", "Odesa", "Kyiv"):
         await learned(facts, ANN, [confirmed("home city", f"The user lives in {city}.", Kind.FACT)], 1)
     assert await current(facts) == {"home city": "The user lives in Kyiv."}
 
 
 async def test_two_facts_on_one_subject_both_hold_where_nothing_says_that_one_replaces_the_other(
-    facts: FactStore, undo: Undo
+    facts: Facts, undo: Undo
 ) -> None:
     await facts.learn(ANN, [confirmed("user", "The user works nights.", Kind.FACT)], 1)
     await facts.learn(ANN, [confirmed("user", "The user has a sister.", Kind.FACT)], 2)
@@ -111,7 +126,7 @@ async def test_two_facts_on_one_subject_both_hold_where_nothing_says_that_one_re
     assert await current(facts) == {"user": "The user works nights."}
 
 
-async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: FactStore, store: Store) -> None:
+async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: Facts, store: Store) -> None:
     await store.entries.add(ANN, NewEntry("A note of mine.", name="drink"))
     await learned(facts, ANN, [TEA], 1)
     assert (await store.entries.get(ANN, "drink")).content == "A note of mine."
@@ -119,7 +134,7 @@ async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: FactSto
 
 
 async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the_former(
-    facts: FactStore, store: Store, undo: Undo, clock: FakeClock
+    facts: Facts, store: Store, undo: Undo, clock: FakeClock
 ) -> None:
     await learned(facts, ANN, [KYIV], 1)
     before = await store.entries.get(ANN, "home city")
@@ -137,7 +152,7 @@ async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the
     assert await undo.undo(ANN) is None
 
 
-async def test_what_was_taken_back_can_be_learned_again(facts: FactStore, undo: Undo) -> None:
+async def test_what_was_taken_back_can_be_learned_again(facts: Facts, undo: Undo) -> None:
     await learned(facts, ANN, [KYIV], 1)
     await learned(facts, ANN, [LVIV], 1)
     await undo.undo(ANN)
@@ -145,7 +160,7 @@ async def test_what_was_taken_back_can_be_learned_again(facts: FactStore, undo: 
     assert said_by(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
 
 
-async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> None:
+async def test_secrets_are_left_out_and_the_others_stay(facts: Facts) -> None:
     secrets = [
         confirmed("wifi", "The password is hunter2-secret!", Kind.FACT),
         confirmed("password: hunter2-secret!", "It is kept in a drawer.", Kind.FACT),
@@ -156,7 +171,7 @@ async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> Non
     assert list(await current(facts)) == ["drink"]
 
 
-async def test_owners_are_kept_apart(facts: FactStore, undo: Undo) -> None:
+async def test_owners_are_kept_apart(facts: Facts, undo: Undo) -> None:
     await learned(facts, ANN, [KYIV], 1)
     await learned(facts, BEN, [LVIV], 1)
     assert await current(facts, ANN) == {"home city": "The user lives in Kyiv."}
@@ -166,7 +181,7 @@ async def test_owners_are_kept_apart(facts: FactStore, undo: Undo) -> None:
     assert await current(facts, BEN) == {}
 
 
-async def test_a_crash_in_the_middle_leaves_the_former_fact_as_it_was(facts: FactStore, store: Store) -> None:
+async def test_a_crash_in_the_middle_leaves_the_former_fact_as_it_was(facts: Facts, store: Store) -> None:
     await learned(facts, ANN, [KYIV], 1)
     with pytest.raises(AttributeError):
         await facts.learn(ANN, [LVIV, None], 1)  # type: ignore[list-item]  # stands for whatever may break there
@@ -212,7 +227,7 @@ async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer)
         assert "learned from a conversation" in await ann.says("/memory home city")
 
 
-async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: FactStore, store: Store) -> None:
+async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: Facts, store: Store) -> None:
     said = NewEntry("We have a cat called Pepper.", kind=Kind.FACT, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import StoreError
-from memory.files.long_term import LongTermMemory
 from memory.forgetting import Extent, Forgetting
-from memory.ledger.changes import ChangeLog
+from memory.ledger.page import LongTermMemory
+from memory.ledger.undo import Undo
 from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store import erasure
 from memory.store.entry import Author, NewEntry
-from memory.store.pending_erasures import PendingErasures
-from memory.undo import Undo
+from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ TEXT = "the lighthouse secretly"
 async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> Store:
     """A store in which two owners have something of everything."""
     store = Store.over(database, clock)
-    undo = Undo(database, ChangeLog(clock), files, PendingErasures(database))
+    undo = Undo(database, files, PendingErasures(database), clock)
     for chat, owner in (("1", MINE), ("2", THEIRS)):
         session = await store.session(chat)
         reply = OutgoingReply("telegram", TEXT)
@@ -80,7 +79,7 @@ async def test_nothing_of_the_owner_stays_and_all_of_the_others(
     assert not files.folder(MINE).exists()
     assert files.folder(THEIRS).exists()
     assert {hit.owner for hit in await Search(database).find("lighthouse")} == {THEIRS}
-    assert await Undo(database, ChangeLog(store.clock), files, PendingErasures(database)).undo(MINE) is None
+    assert await Undo(database, files, PendingErasures(database), store.clock).undo(MINE) is None
 
 
 async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_before_an_upgrade(

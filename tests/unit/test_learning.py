@@ -10,11 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.learning.learning import Learning
+from memory.facts.learning import Learning
 from memory.search.search import Search
-from memory.store.decay import MOST_REINFORCED
+from memory.store.decay import MOST_REINFORCED, Reinforcement
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from memory.store.reinforcement import Reinforcement
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 from tests.support.talk import Store, ledger_over
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
+    from memory.ledger.undo import Undo
     from memory.store.database import Database
     from memory.store.entry import Entry
-    from memory.undo import Undo
     from tests.support.fakes import FakeClock, Person
 
 ANN, BEN = "telegram:1", "telegram:2"

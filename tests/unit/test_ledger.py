@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import MemoryRefused, StoreError
-from memory.files.long_term import LongTermMemory
+from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles
-from memory.learning.learning import Learning
 from memory.ledger.entries import EntryStore
-from memory.ledger.page import appending
+from memory.ledger.page import LongTermMemory, appending
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry, Operation
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from memory.ledger.ledger import Ledger
-    from memory.undo import Undo
+    from memory.ledger.undo import Undo
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer

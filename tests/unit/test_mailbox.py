@@ -14,8 +14,8 @@ from memory.mail.mailbox import InboxItem, Mailbox, Received
 from memory.mail.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
+from memory.store.erasure import PendingErasures
 from memory.store.integrity import IntegrityCheck
-from memory.store.pending_erasures import PendingErasures
 from tests.support.talk import ledger_over
 
 if TYPE_CHECKING:

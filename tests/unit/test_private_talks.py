@@ -17,8 +17,8 @@ from memory.log.turn_log import Outcome, OutgoingReply
 from memory.mail.mailbox import Mailbox, Received
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.store.database import Database
+from memory.store.erasure import PendingErasures
 from memory.store.index import rebuild
-from memory.store.pending_erasures import PendingErasures
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
 

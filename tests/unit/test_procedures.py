@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.learning.learning import MOST_STEPS, Learning, Procedures
+from memory.facts.learning import MOST_STEPS, Learning, Procedures
 from memory.search.search import Search
 from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
+    from memory.ledger.undo import Undo
     from memory.store.database import Database
-    from memory.undo import Undo
     from tests.support.fakes import FakeClock
 
 ANN, BEN = "telegram:1", "telegram:2"

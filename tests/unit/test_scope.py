@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
-from memory.learning.learning import Learning
+from memory.facts.learning import Learning
 from memory.search.recall import Recall
 from memory.search.search import Filter, Search
+from memory.store.decay import Reinforcement
 from memory.store.entry import Kind, NewEntry, Priority
-from memory.store.reinforcement import Reinforcement
 from memory.store.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope
 from memory.text.tokens import TokenCounter
 from tests.support.talk import in_utc, ledger_over

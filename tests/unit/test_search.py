@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
-from memory.ledger.changes import ChangeLog
+from memory.ledger.undo import Undo
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
@@ -24,13 +24,12 @@ from memory.messages import Message, Role
 from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
+from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
-from memory.store.pending_erasures import PendingErasures
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
-from memory.undo import Undo
 from tests.support.fakes import FakeClock
-from tests.support.talk import ECHO, Store, assistant, calls, in_utc, result, user
+from tests.support.talk import Store, assistant, calls, in_utc, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -238,7 +237,7 @@ async def test_how_an_episode_ended_is_searched_also_after_it_came_back(
     await store.entries.remove(OWNER, "disk")
     assert await found(search, "moved") == []
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
-    await Undo(store.database, ChangeLog(store.clock), files, PendingErasures(store.database)).undo(OWNER)
+    await Undo(store.database, files, PendingErasures(store.database), store.clock).undo(OWNER)
     assert await found(search, "moved") == ["disk"]
     await check(store.database)
 
@@ -329,10 +328,9 @@ async def test_neighbours_stand_in_one_conversation(store: Store, search: Search
     assert await found(search, "lighthouse") == ["the lighthouse", "is white"]
 
 
-async def test_tool_calls_results_and_recalled_answers_are_not_found(store: Store, search: Search) -> None:
+async def test_tool_calls_and_results_are_not_found(store: Store, search: Search) -> None:
     session = await store.session()
-    echo = Message(Role.ASSISTANT, "apple echo", store.clock(), speaker=ECHO)
-    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), echo)
+    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), assistant("done"))
     assert await found(search, "apple memory_file") == []
 
 

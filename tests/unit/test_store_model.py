@@ -18,19 +18,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from memory.errors import MemoryRefused
+from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles
-from memory.learning.learning import Learning
-from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import appending
+from memory.ledger.undo import Undo
 from memory.search.search import Search
 from memory.store.database import Database
+from memory.store.decay import Reinforcement
 from memory.store.entry import Author, NewEntry, Operation
-from memory.store.pending_erasures import PendingErasures
-from memory.store.reinforcement import Reinforcement
+from memory.store.erasure import PendingErasures
 from memory.text.naming import free_name, name_key
-from memory.undo import Undo
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
 
@@ -144,7 +143,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.files = files = MarkdownFiles(self.folder / "memory", in_utc, recent_days=7, max_memory_size=8192)
         self.ledger = Ledger(self.database, files, self.clock, in_utc)
         self.entries = EntryStore(self.database, self.ledger)
-        self.undo_service = Undo(self.database, ChangeLog(self.clock), files, PendingErasures(self.database))
+        self.undo_service = Undo(self.database, files, PendingErasures(self.database), self.clock)
         self.search = Search(self.database)
         self.learning = Learning(self.database, self.search, self.ledger)
         self.reinforcement = Reinforcement(self.database)

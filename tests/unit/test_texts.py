@@ -151,8 +151,7 @@ def told(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
 
 
 FOR_MODELS = (
-    "memory/learning/learning.py",
-    "memory/learning/procedures.py",
+    "memory/facts/learning.py",
     "memory/ledger/change.py",
     "memory/reminders/request.py",
 )

@@ -8,8 +8,8 @@ import pytest
 
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.errors import MemoryRefused
-from memory.files.long_term import LongTermMemory
-from memory.learning.learning import Learning
+from memory.facts.learning import Learning
+from memory.ledger.page import LongTermMemory
 from memory.search.search import Search
 from memory.store.decay import Decay
 from memory.store.entry import Author, Kind, NewEntry
@@ -21,8 +21,8 @@ from tests.support.talk import Store, ledger_over, what
 if TYPE_CHECKING:
     from bot.app import App
     from memory.files.markdown import MarkdownFiles
+    from memory.ledger.undo import Undo
     from memory.store.database import Database
-    from memory.undo import Undo
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer

@@ -16,8 +16,8 @@ from memory.store.entry import Entry, Kind, NewEntry, Priority
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
+    from memory.ledger.undo import Undo
     from memory.store.database import Database
-    from memory.undo import Undo
     from tests.support.fakes import FakeClock
 
 OWNER = "telegram:1"

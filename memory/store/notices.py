@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from memory.buttons import Notice
+from memory.buttons import Button, Notice
 from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
-from memory.store.notice_rows import keep_notice, keyboard_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import aiosqlite
+
+    from memory.buttons import Keyboard
     from memory.store.database import Database
 
 MOST_TOLD = 5
@@ -54,4 +57,16 @@ class PendingNotices:
             " ORDER BY n.id LIMIT ?",
             (owner, MOST_TOLD),
         )
-        return [PendingNotice(row["id"], Notice(row["text"], keyboard_of(row["buttons"]))) for row in rows]
+        return [PendingNotice(row["id"], Notice(row["text"], _keyboard_of(row["buttons"]))) for row in rows]
+
+
+async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice, now: str) -> None:
+    """Tell a line, with its buttons, with the next reply in any chat of an owner. For use inside a transaction."""
+    buttons = json.dumps([[asdict(button) for button in row] for row in line.keyboard], ensure_ascii=False)
+    await connection.execute(
+        "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)", (owner_id, line.text, buttons, now)
+    )
+
+
+def _keyboard_of(rows: str) -> Keyboard:
+    return tuple(tuple(Button(**button) for button in row) for row in json.loads(rows))

@@ -21,7 +21,7 @@ from memory.store.entry import (
     Priority,
     default_priority,
 )
-from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
+from memory.store.entry_rows import entries_where, usable_content
 from memory.store.scope import usable_scope
 from memory.text.naming import wording
 
@@ -95,8 +95,8 @@ class Learning:
         """The typed memories in just these words, archived ones too. current: only those that hold."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
         ids = await self._search.scores(content, owner, only, ALIKE)
-        rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({', '.join(map(str, ids))})")
-        return [entry for entry in map(entry_of, rows) if wording(entry.content) == wording(content)]
+        entries = await entries_where(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
+        return [entry for entry in entries if wording(entry.content) == wording(content)]
 
 
 def _like(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:

@@ -1,1 +1,0 @@
-"""Making memories of what is said, and counting their use."""

@@ -1,0 +1,269 @@
+"""/undo: the last change of memory is taken back, whoever made it, entries and MEMORY.md alike."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from config.texts import N_, _
+from memory.clock import now_text
+from memory.errors import MemoryRefused
+from memory.store.effects import keep_causes
+from memory.store.entry import Operation
+from memory.store.entry_rows import bind_name, known_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    import aiosqlite
+
+    from memory.clock import Clock
+    from memory.files.markdown import MarkdownFiles
+    from memory.store.database import Database, Row
+    from memory.store.entry import Entry
+    from memory.store.erasure import PendingErasures
+    from memory.store.file_copies import FileCopies
+
+    # entries as they were before a change, by id, as JSON; None: there was none
+    States = Mapping[int, str | None]
+
+MEMORY_FILE = "MEMORY.md"
+
+
+class Effect(StrEnum):
+    """What an undo does to one thing, in the words for the person, to be translated where they are shown."""
+
+    TAKEN_BACK = N_("Undone")
+    BROUGHT_BACK = N_("Restored")
+    BACK_TO = N_("Changed back to")
+    BACK_TO_NAME = N_("Renamed back to")
+    WITHOUT_NAME = N_("No longer also called")
+    AS_IT_WAS = N_("Restored as it was")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that an undo did, with the text that went or that is there again."""
+
+    effect: Effect
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did.
+
+    left_as_edited: MEMORY.md belonged to it too, but a person has edited that since.
+    """
+
+    operation: str
+    author: str
+    names: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    left_as_edited: bool = False
+
+
+class Undo:
+    """Takes changes back, newest first."""
+
+    def __init__(
+        self,
+        database: Database,
+        files: MarkdownFiles,
+        erasures: PendingErasures,
+        clock: Clock,
+        copies: FileCopies | None = None,
+    ) -> None:
+        self._database = database
+        self._files = files
+        self._erasures = erasures
+        self._clock = clock
+        self._copies = copies
+
+    async def newest_of(self, entry: Entry) -> int | None:
+        """The number of the newest change of an entry that still stands."""
+        value = await self._database.value(
+            "SELECT batch FROM changes WHERE entry_id = ? AND undone_at IS NULL ORDER BY id DESC LIMIT 1", (entry.id,)
+        )
+        return None if value is None else int(value)
+
+    async def undo(self, owner: str, number: int | None = None) -> Undone | None:
+        """Take back the newest change of an owner that still stands, or the one of that number; None without one.
+
+        A person's later edit of MEMORY.md is never lost: the file is left as it is then, and the entries of the
+        change are taken back all the same. Raises MemoryRefused when nothing can be: there are none, a name is in
+        use again, a later change has to do with the same; after an edit the next undo goes on with the change before.
+        """
+        owner_id = await known_owner(self._database, owner)
+        if owner_id is None:
+            return None
+        refused: MemoryRefused | None = None
+        async with self._database.transaction() as connection:
+            rows = await _standing(connection, owner_id, number)
+            if not rows:
+                return None
+            batch = rows[0]["batch"]
+            if number is not None and await _is_built_on(connection, owner_id, batch):
+                raise MemoryRefused(_("That was changed again since: /undo starts with the newest change."))
+            states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
+            outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
+            lines = await _lines_of_entries(connection, states)
+            await keep_causes(connection)
+            names = await _restore_all(connection, owner_id, states)
+            await connection.execute(
+                "UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now_text(self._clock), batch)
+            )
+            if (edit := _joined([row for row in rows if row["entry_id"] == 0])) is not None:
+                before, after = edit
+                # the last step before the commit: nothing that is refused after it leaves the two apart
+                try:
+                    await self._files.put_back(owner, expected=after, text=before)
+                    if self._copies is not None:
+                        await self._copies.keep(connection, self._files.long_term_path(owner))
+                    names.append(MEMORY_FILE)
+                    outcomes = [*_outcomes_of_file(before, after, lines), *outcomes]
+                except MemoryRefused as error:
+                    refused = error
+        if refused is not None and not states:
+            raise MemoryRefused(_("{why} The next /undo continues with the change before it.", why=refused))
+        operation, author = rows[0]["operation"], rows[0]["author"]
+        if operation == Operation.IMPORT:
+            await self._erasures.remove()
+        return Undone(operation, author, tuple(names), _telling(outcomes), refused is not None)
+
+
+async def _standing(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> list[Row]:
+    """What the change of that number, or the newest one, has recorded, newest first; nothing if none still stands."""
+    return list(
+        await connection.execute_fetchall(
+            "SELECT * FROM changes WHERE undone_at IS NULL AND owner_id = :owner AND batch = coalesce(:number,"
+            " (SELECT max(batch) FROM changes WHERE undone_at IS NULL AND owner_id = :owner)) ORDER BY id DESC",
+            {"owner": owner_id, "number": number},
+        )
+    )
+
+
+async def _is_built_on(connection: aiosqlite.Connection, owner_id: int, number: int) -> bool:
+    """Whether a later change that stands has to do with the same things, so that it has to go first."""
+    touched = "SELECT entry_id FROM changes WHERE batch = :number"
+    rows = await connection.execute_fetchall(
+        "SELECT 1 FROM changes WHERE owner_id = :owner AND batch > :number AND undone_at IS NULL"
+        f" AND entry_id IN ({touched})"
+        " UNION ALL SELECT 1 FROM entries WHERE superseded_by IN"
+        " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL)"
+        f" AND superseded_by <> id AND id NOT IN ({touched})",
+        {"owner": owner_id, "number": number},
+    )
+    return bool(list(rows))
+
+
+def _joined(edits: Sequence[Row]) -> tuple[str, str] | None:
+    """Several changes of the file, newest first, as one: what it said before and after, None where it is untouched.
+
+    As far back as nobody edited it in between.
+    """
+    if not edits:
+        return None
+    before, after = edits[0]["before"], edits[0]["after"]
+    for earlier in edits[1:]:
+        if earlier["after"] != before:
+            break
+        before = earlier["before"]
+    return before, after
+
+
+async def _restore_all(connection: aiosqlite.Connection, owner_id: int, states: States) -> list[str]:
+    """Make entries what they were before a change; their names. Raises MemoryRefused."""
+    # one that was superseded points at its successor until its own turn comes
+    await connection.execute("PRAGMA defer_foreign_keys = ON")
+    # all names go first: entries of one change may have taken each other's
+    unbound = {entry_id: await _unbound(connection, entry_id) for entry_id in states}
+    names = [name for entry_id, name in unbound.items() if states[entry_id] is None and name]
+    former = {entry_id: json.loads(state) for entry_id, state in states.items() if state is not None}
+    for entry_id in states:
+        await _restore(connection, entry_id, former[entry_id]["row"] if entry_id in former else None)
+    for entry_id, state in former.items():
+        for name, is_alias in state["names"]:
+            await bind_name(connection, owner_id, entry_id, name, is_alias=bool(is_alias))
+            names += [] if is_alias else [name]
+    return list(dict.fromkeys(names))
+
+
+async def _unbound(connection: aiosqlite.Connection, entry_id: int) -> str | None:
+    """Take an entry's names from it; the one that it went by."""
+    held = await connection.execute_fetchall("SELECT name FROM names WHERE entry_id = ? AND NOT is_alias", (entry_id,))
+    await connection.execute("DELETE FROM names WHERE entry_id = ?", (entry_id,))
+    return next((row[0] for row in held), None)
+
+
+async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[str, object] | None) -> None:
+    """Make the row of an entry what it was; None: it was not there."""
+    if row is None:
+        # an archive goes with its marker: the conversation is again what it was before the compaction
+        await connection.execute("DELETE FROM markers WHERE archive_id = ?", (entry_id,))
+        # and what an import brought goes with the entry that tells of it
+        await connection.execute("UPDATE imported SET undone = 1 WHERE entry_id = ?", (entry_id,))
+        await connection.execute("DELETE FROM entries WHERE id = ?", (entry_id,))
+        return
+    columns = [column for column in row if column != "id"]
+    assignments = ", ".join(f"{column} = ?" for column in columns)
+    values = (*(row[column] for column in columns), entry_id)
+    await connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", values)
+    # a successor that was purged since can't be pointed to
+    await connection.execute(
+        "UPDATE entries SET superseded_by = id WHERE id = ? AND superseded_by NOT IN (SELECT id FROM entries)",
+        (entry_id,),
+    )
+
+
+def _telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """What is worth telling: of what only gave a name or a number to something else, nothing."""
+    texts = dict.fromkeys(outcomes)
+    plain = [text for text in texts if text.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
+    return tuple(plain or texts)
+
+
+def _outcomes_of_file(text_before: str, text_after: str, of_entries: Collection[str]) -> list[Outcome]:
+    """What putting MEMORY.md back does, but for the lines of entries of which it is told beside it."""
+    before, after, others = (_said_lines(text) for text in (text_before, text_after, "\n".join(of_entries)))
+    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before and line not in others]
+    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after and line not in others]
+
+
+async def _lines_of_entries(connection: aiosqlite.Connection, states: States) -> list[str]:
+    """The lines of MEMORY.md that stand for entries as they are now, and those of what they will be again."""
+    rows = await connection.execute_fetchall(
+        "SELECT line FROM entries WHERE id IN (SELECT value FROM json_each(?)) AND line IS NOT NULL",
+        (json.dumps([*states]),),
+    )
+    former = (json.loads(state)["row"].get("line") for state in states.values() if state is not None)
+    return [*(row["line"] for row in rows), *filter(None, former)]
+
+
+async def _outcome_of_entry(connection: aiosqlite.Connection, entry_id: int, state: str | None) -> Outcome:
+    """What making an entry what it was does; to be asked before it is done."""
+    rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,))
+    now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
+    if state is None:
+        return Outcome(Effect.TAKEN_BACK, now.get("content", ""))
+    former = json.loads(state)
+    before = former["row"]
+    for mark in ("deleted_at", "superseded_by", "archived_at"):
+        if before[mark] is None and now.get(mark) is not None:
+            return Outcome(Effect.BROUGHT_BACK, before["content"])
+    if before["content"] != now.get("content"):
+        return Outcome(Effect.BACK_TO, before["content"])
+    rows = await connection.execute_fetchall("SELECT name, is_alias FROM names WHERE entry_id = ?", (entry_id,))
+    goes = {(row["name"], bool(row["is_alias"])) for row in rows} - {(name, bool(a)) for name, a in former["names"]}
+    if any(not is_alias for _, is_alias in goes):
+        return Outcome(Effect.BACK_TO_NAME, "".join(name for name, is_alias in former["names"] if not is_alias))
+    if goes:
+        return Outcome(Effect.WITHOUT_NAME, ", ".join(sorted(name for name, _ in goes)))
+    return Outcome(Effect.AS_IT_WAS, before["content"])
+
+
+def _said_lines(text: str) -> dict[str, None]:
+    """The lines of a Markdown text, in order, without what makes them items of a list."""
+    return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))
