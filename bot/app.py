@@ -24,7 +24,7 @@ from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_h
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
-from bot.services import MemoryServices
+from bot.services import MemoryServices, replica_of
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL as TELEGRAM
@@ -84,6 +84,7 @@ from pipeline.tools.toolbox import Tool, Toolbox
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.jobs.replication import Replication
     from bot.models import MeaningModels
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
@@ -129,6 +130,7 @@ class App:
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
+    replication: Replication | None
 
     @property
     def database(self) -> Database:
@@ -164,6 +166,13 @@ async def open_app(
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
+        replica = replica_of(settings, clock)
+        replication: Replication | None = None
+        if replica is not None:
+            from bot.jobs.replication import Replication  # late: few have one
+
+            replication = Replication(replica, database, memory.copies, memory.jobs, clock)
+            memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
@@ -181,7 +190,18 @@ async def open_app(
         talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         app = _assemble(
-            settings, clock, memory, counter, usage, talking, metrics, meaning, embedding, housekeeping, stack
+            settings,
+            clock,
+            memory,
+            counter,
+            usage,
+            talking,
+            metrics,
+            meaning,
+            embedding,
+            housekeeping,
+            replication,
+            stack,
         )
         stack.push_async_callback(app.runner.close)
         yield app
@@ -198,6 +218,7 @@ def _assemble(
     meaning: MeaningModels,
     embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
+    replication: Replication | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
@@ -316,6 +337,7 @@ def _assemble(
         meaning,
         embedding,
         tool_report,
+        replication,
         lanes,
         clock,
         started=clock(),
@@ -344,7 +366,10 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
-    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
+    pages = Pages()
+    return App(
+        settings, clock, memory, models, runner, jobs, tasks, health, sources, pages, metrics, checker, mcp, replication
+    )
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -30,6 +30,7 @@ _ID = re.compile(r"-?[0-9]{1,19}")
 # What others show us in a header: what Telegram takes for one, and too long to be guessed.
 _HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
+_REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
@@ -98,6 +99,12 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
+    replica_url: str | None = None
+    replica_access_key: SecretStr | None = None
+    replica_secret_key: SecretStr | None = None
+    replica_ssh_key: Path | None = None
+    replica_ssh_host: str | None = None
+
     mcp_config: Path | None = None
     mcp_tool_tokens: int = Field(default=6000, ge=0, le=1_000_000)
 
@@ -165,6 +172,13 @@ class Settings(BaseSettings):
             raise ValueError(f"{value.path} is taken: choose another path, such as /telegram")
         return value
 
+    @field_validator("replica_url")
+    @classmethod
+    def _leads_elsewhere(cls, value: str | None) -> str | None:
+        if value is not None and not _REPLICA.match(value):
+            raise ValueError("s3://bucket/path, sftp://user@host/path or the whole path of a folder is needed")
+        return value
+
     @field_validator("telegram_webhook_secret", "mcp_token")
     @classmethod
     def _takes_for_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
@@ -202,7 +216,7 @@ class Settings(BaseSettings):
             raise ValueError("an IANA time zone such as Europe/Kyiv is needed") from error
         return value
 
-    @field_validator("mneme_data_dir", "mcp_config")
+    @field_validator("mneme_data_dir", "mcp_config", "replica_ssh_key")
     @classmethod
     def _expand_home(cls, value: Path | None) -> Path | None:
         try:

@@ -84,11 +84,6 @@ class Forgetting:
             await make_nobodys(connection, owner)
             await record_erasure(connection)
         remaining: list[str] = []
-        for forget in (self._traces.remove, *self._elsewhere):
-            try:
-                await forget()
-            except MnemeError as error:
-                remaining.append(str(error))
         try:
             await asyncio.to_thread(_remove_folder, self._files.folder(owner))
         except OSError as error:
@@ -96,6 +91,11 @@ class Forgetting:
             remaining.append(
                 _("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror)
             )
+        for forget in (self._traces.remove, *self._elsewhere):
+            try:
+                await forget()
+            except MnemeError as error:
+                remaining.append(str(error))
         if remaining:
             raise StoreError(
                 _("The log and all entries are forgotten, but not all else: {left}", left=" ".join(remaining))

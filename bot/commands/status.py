@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bot.commands.tools import ToolReport
     from bot.jobs.background import BackgroundEmbedding
+    from bot.jobs.replication import Replication
     from bot.models import MeaningModels
     from bot.services import MemoryServices
     from bot.sessions import SessionQueues
@@ -37,7 +38,10 @@ _SHARE_CELLS = 5
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should."""
+    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should.
+
+    replication None: there is to be no replica.
+    """
 
     sessions: SessionService
     builder: PromptBuilder
@@ -48,6 +52,7 @@ class Status:
     meaning: MeaningModels
     embedding: BackgroundEmbedding | None
     tools: ToolReport
+    replication: Replication | None
     lanes: SessionQueues
     clock: Clock
     started: datetime
@@ -59,6 +64,7 @@ class Status:
             *await self.memory.groups(session),
             *await self._found_by_meaning(session.owner),
             *await self.tools.groups(session),
+            *self._replica(),
             self._queue(session.id),
         ]
         return "\n\n".join(map(str, groups))
@@ -103,6 +109,15 @@ class Status:
         made = await self.embedding.progress(owner)
         rows = ((_("model"), self.meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
+
+    def _replica(self) -> list[Group]:
+        """How old the replica is, where there is to be one."""
+        if self.replication is None:
+            return []
+        age = self.replication.age
+        rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
+        notes = (_("It can't be written now: see `mneme doctor`."),) if self.replication.is_behind else ()
+        return [Group(_("Replica"), rows, notes=notes)]
 
     def _queue(self, session_id: str) -> Group:
         """What waits and what runs, and since when."""

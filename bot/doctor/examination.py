@@ -34,6 +34,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "data directory": installation.data_directory,
     "database": installation.database,
     "last backup": installation.last_backup,
+    "replica": services.replica,
     "disk": installation.disk,
     "time zone": installation.time_zone,
     "token": services.telegram,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -33,6 +32,7 @@ from bot.console.console import console_address
 from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES
 from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
+from config.process import program_version
 from config.settings import MemoryScope
 from config.texts import SOURCE, use_language
 from memory.access import AccessList
@@ -93,7 +93,7 @@ def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
     serving = _Serving(tools, owner_of)
     return Server(
         "mneme",
-        version=version("mneme"),
+        version=program_version(),
         title="Mneme",
         instructions=INSTRUCTIONS,
         on_list_tools=serving.list_tools,

@@ -67,6 +67,10 @@ _REFUSED = N_(
     "For {duration} (hours, minutes, seconds) Telegram refused my token, as it does while a server of its kind starts "
     "or something on the way fails. That is over: what was written to me meanwhile comes now."
 )
+_REPLICA_OLD = N_(
+    "The replica of what I remember is {duration} old (hours, minutes, seconds): if this machine burned now, all since "
+    "then would be lost. `mneme doctor` on the machine says why."
+)
 _NOT_LET_IN = N_(
     "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
     "TELEGRAM_ALLOWED_IDS and to restart me."
@@ -268,6 +272,10 @@ class AccessControl:
     async def tell_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
         await self._tell_owners(lambda: _(_REFUSED, duration=duration))
+
+    async def tell_of_replica(self, age: timedelta) -> None:
+        """Tell the owner that the replica is so old. Raises StoreError."""
+        await self._tell_owners(lambda: _(_REPLICA_OLD, duration=age))
 
     async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
         """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""

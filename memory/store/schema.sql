@@ -567,3 +567,11 @@ CREATE TABLE endpoints (
 -- when the scheduler's jobs ran last, so that they catch up after a downtime; and how often they were begun in vain
 CREATE TABLE jobs (name TEXT PRIMARY KEY, ran_at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE job_attempts (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+
+-- what the Markdown files and skills say, where the database is replicated: by their path in the data directory
+CREATE TABLE file_copies (
+    path TEXT PRIMARY KEY,
+    content BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    changed INTEGER NOT NULL -- nanoseconds of the file's last change
+);

@@ -42,12 +42,24 @@ def require_sound(path: Path) -> None:
         )
 
 
+def local_state(database: Path) -> Path:
+    """Where Litestream keeps what it is about to send, beside a database that it replicates."""
+    return database.with_name(f".{database.name}-litestream")
+
+
 def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
     """How many rows those of `tables` have that there are."""
     with _opened(path) as connection:
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         present = [table for table in tables if table in there]
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in present}
+
+
+def file_copies(path: Path) -> Iterator[tuple[str, bytes, int]]:
+    """The copies of files in a database: their names, contents, and times of change in nanoseconds."""
+    with _opened(path) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'file_copies'").fetchone():
+            yield from connection.execute("SELECT path, content, changed FROM file_copies")
 
 
 def format_of(path: Path) -> int:

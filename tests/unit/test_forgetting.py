@@ -188,7 +188,7 @@ async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_a
     assert await holding(database, TEXT) > 0
     assert await Search(database).find("lighthouse", MINE) == []
     assert await store.entries.list(MINE) == []
-    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 2)
+    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 0)
     before = await holding(database, TEXT)
     async with start():
         assert await holding(database, TEXT) < before

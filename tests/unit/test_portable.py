@@ -174,6 +174,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "effects",
         "embedding_models",
         "endpoints",
+        "file_copies",
         "job_attempts",
         "jobs",
         "moves",

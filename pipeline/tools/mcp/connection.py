@@ -11,13 +11,13 @@ import contextlib
 import math
 import os
 from enum import Enum, auto
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import anyio
 import structlog
 
+from config.process import program_version
 from config.texts import N_
 from pipeline.tools.mcp.config import HttpServer, StdioServer, Trouble
 
@@ -178,7 +178,7 @@ class ServerConnection:
         self._signals = asyncio.Queue()
         client = Client(
             _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
-            client_info=Implementation(name="mneme", version=version("mneme")),
+            client_info=Implementation(name="mneme", version=program_version()),
             message_handler=on_message,
             read_timeout_seconds=ANSWER_SECONDS,
             cache=None,
