@@ -44,7 +44,7 @@ from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.search.activation import use_half_life
-from memory.service.usage import UsageLog
+from memory.service.usage import Quota, UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
@@ -180,12 +180,18 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         await housekeeping.begin()
         catalogue = catalogue or load_catalogue()
-        usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue))
+        quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
+        usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue), quota, memory.zone_of)
         models = models_of(settings, catalogue, memory, clock, stack)
         await housekeeping.remove_traces()  # now that all are known that keep some
         metrics, meter = _metered(settings, usage)
         router = ModelRouter(
-            models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
+            models,
+            meter,
+            counter,
+            patience=settings.llm_timeout,
+            daily_limit=settings.daily_token_limit,
+            has_used_up=usage.has_used_up,
         )
         talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
@@ -350,7 +356,7 @@ def _assemble(
         SettingsCommands(memory, models, usage.price_of, clock),
         *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
-        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing),
+        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
         SkillCommands(memory, sources, skills),
         *([ImportCommands(memory, sources, learning)] if enabled else []),
     ]

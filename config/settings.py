@@ -137,6 +137,8 @@ class Settings(BaseSettings):
     turn_max_seconds: float = Field(default=600, gt=0, le=86_400)
     import_daily_tokens: int = Field(default=100_000, ge=1)
     daily_token_limit: int | None = Field(default=None, ge=1)
+    chat_daily_tokens: int | None = Field(default=None, ge=1)
+    chat_daily_cost: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="before")
     @classmethod

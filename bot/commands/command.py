@@ -59,7 +59,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
     (N_("Reminders"), ("reminders",)),
     (N_("Settings"), ("settings", "language", "timezone", "notices", "model", "tools")),
-    (N_("People"), ("letin", "keepout")),
+    (N_("People"), ("letin", "keepout", "usage")),
 )
 
 

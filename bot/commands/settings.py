@@ -1,5 +1,5 @@
-"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout: who may
-come in.
+"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout /usage:
+who may come in, and what each chat uses.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.status import format_cost
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
 from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
-
-FAMILY = "family"
-GUEST = "guest"
-"""What somebody comes in as under MEMORY_SCOPE=family."""
 
 if TYPE_CHECKING:
     from bot.services import MemoryServices
@@ -30,10 +27,13 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.facts.sharing import Sharing
     from memory.log.sessions import Session
-    from memory.service.usage import PriceOf
+    from memory.service.usage import PriceOf, UsageLog
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
 
+FAMILY = "family"
+GUEST = "guest"
+"""What somebody comes in as under MEMORY_SCOPE=family."""
 BUTTONS_PER_ROW = 2
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
 
@@ -233,6 +233,16 @@ class AccessCommands:
 
     access: AccessList
     sharing: Sharing
+    usage: UsageLog
+
+    @command("usage", N_("What each chat has used today"), access=Access.OWNER)
+    async def used(self, call: CommandCall) -> str:
+        lines = []
+        for chat in await self.usage.chats_today():
+            spent = await self.usage.today(chat)
+            cost = f", {format_cost(spent.cost)}" if spent.priced else ""
+            lines.append(f"- {chat}: {number(spent.tokens)}{cost}")
+        return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("Nobody has used anything today.")
 
     @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
     async def let_in(self, call: CommandCall) -> CommandResult:

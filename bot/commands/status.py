@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
 from memory.search.activation import Layer
+from memory.service.usage import Quota
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Status:
     async def text(self, session: Session) -> str:
         groups = [
             *await self._conversation(session),
-            await self._spending(),
+            await self._spending(session),
             *await self.memory.groups(session),
             *await self._found_by_meaning(session.owner),
             *await self.tools.groups(session),
@@ -94,12 +95,19 @@ class Status:
             until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
-    async def _spending(self) -> Group:
-        """What all models have cost today, in all chats together."""
-        spent = await self.usage.today()
-        rows = [(_("tokens"), number(spent.tokens))]
-        rows += [(_("cost"), format_cost(spent.cost))] if spent.priced else []
-        return Group(_("Today, in all chats"), tuple(rows), notes=_unpriced(spent))
+    async def _spending(self, session: Session) -> Group:
+        """What all models have cost today: in all chats together, or of what this one may use."""
+        quota = self.usage.quota
+        is_limited = quota != Quota()
+        spent = await self.usage.today(session.address.owner if is_limited else None)
+        tokens, cost = number(spent.tokens), format_cost(spent.cost)
+        rows = [(_("tokens"), tokens if quota.tokens is None else _part_of(spent.tokens, quota.tokens))]
+        if quota.cost is not None:
+            rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
+        elif spent.priced:
+            rows.append((_("cost"), cost))
+        title = _("Today, in this chat") if is_limited else _("Today, in all chats")
+        return Group(title, tuple(rows), notes=_unpriced(spent))
 
     async def _found_by_meaning(self, owner: str) -> list[Group]:
         """How far the vectors of an owner are, where there is an embedder or there should be one."""

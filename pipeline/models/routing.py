@@ -17,7 +17,7 @@ from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from memory.service.preferences import PreferenceStore
     from memory.text.tokens import TokenCounter
@@ -75,11 +75,19 @@ class _SharedTime:
 class ModelRouter(WrappedModel):
     """A ChatModel over several; of itself it says what the one that talks does.
 
-    patience: seconds for which all of them together may be silent.
+    patience: seconds for which all of them together may be silent. has_used_up: whether the chat of a session has used
+    what it may in a day.
     """
 
     def __init__(
-        self, models: Models, meter: Meter, counter: TokenCounter, *, patience: float, daily_limit: int | None = None
+        self,
+        models: Models,
+        meter: Meter,
+        counter: TokenCounter,
+        *,
+        patience: float,
+        daily_limit: int | None = None,
+        has_used_up: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(models.balanced)
         self._models = models
@@ -87,6 +95,7 @@ class ModelRouter(WrappedModel):
         self._counter = counter
         self._patience = patience
         self._daily_limit = daily_limit
+        self._has_used_up = has_used_up
 
     async def looks_reliably(self) -> bool:
         """Whether the second look of the model for quick work is worth anything."""
@@ -101,6 +110,7 @@ class ModelRouter(WrappedModel):
                 self._counter,
                 patience=self._patience,
                 daily_limit=self._daily_limit,
+                has_used_up=self._has_used_up,
             )
             for model in self._models.others
         )
@@ -111,7 +121,7 @@ class ModelRouter(WrappedModel):
         Of a request for a whole answer the first half that came is the last resort. Raises DailyLimitReached when
         the day's tokens are used up, and the first model's ModelError when none answers.
         """
-        await self._check_limit()
+        await self._check_limits(request)
         first = self._models.fast if request.tier is Tier.FAST else self._models.balanced
         models = (first, *(model for model in self._models.fallbacks if model.name != first.name))
         shared = _SharedTime(request, self._patience, len(models))
@@ -136,7 +146,11 @@ class ModelRouter(WrappedModel):
         assert failure is not None, "no answer means a failure"  # noqa: S101  # the loop ran at least once
         raise failure
 
-    async def _check_limit(self) -> None:
+    async def _check_limits(self, request: ModelRequest) -> None:
+        if self._has_used_up is not None and request.session_id and await self._has_used_up(request.session_id):
+            raise DailyLimitReached(
+                _("This chat has used what it may in a day: it goes on after midnight, or the bot's owner allows more.")
+            )
         if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
                 ngettext(

@@ -138,3 +138,17 @@ async def test_without_a_family_nothing_is_shared(serve: Serve, telegram: BotApi
         assert "Noted: " in texts(telegram)[-1]
         assert "For all" not in labels(telegram)
         assert "share" not in (await says(telegram, "/help")).lower()
+
+
+async def test_who_has_used_what_they_may_in_a_day_is_told_so_and_the_others_go_on(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(**FAMILY, chat_daily_tokens=1):
+        assert await says(telegram, "hello", BOB) == "You said: hello"
+        assert "This chat has used what it may in a day" in await says(telegram, "hello again", BOB)
+        assert await says(telegram, "hello") == "You said: hello"
+        assert "Today, in this chat" in await says(telegram, "/status", BOB)
+        used = await says(telegram, "/usage")
+        assert f"telegram:{BOB}" in used
+        assert f"telegram:{ANN}" in used
+        assert "is for the bot's owner" not in used
