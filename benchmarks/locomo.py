@@ -1,15 +1,17 @@
 """How much of what answers a question stands in its request, on conversations in LoCoMo's format.
 
 Give the path of a JSON file (the data is not part of the project). The conversations are kept by the product's own log,
-once as a group's and once as a private chat's; each question is then asked in a new conversation. Printed first: for
-how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, and what that
+once as a private chat's and once as a group's; each question is then asked in a new conversation. Printed first: for
+how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, which part of
+the answer's words that stand in them stands there (an excerpt may hold a message without its answer), and what that
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
---embedder the local embedding model compares meanings; without it no model takes part. With --talk each question also
-stands in a message with 24 words of talk before it, after it and around it (benchmarks/talk.py), once with its question
-mark and once without. With --among N each question is also asked by who has imported a history of N messages, made of
-the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain BM25
-and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the
-group form, with and without the embedder.
+--embedder the local embedding model compares meanings; without it no model takes part. With --talk the questions by "I"
+and "you" are also asked in messages with 10, 16, 24 and 40 words of talk, or as many as are named, before, after and
+around them (benchmarks/talk.py): with their question mark, without it, and without any marks and capitals. With
+--among N each question is also asked by who has imported a history of N messages, made of the words of the other
+dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain BM25 and of cosines alone
+(benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the group form, with and
+without the embedder.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
-from benchmarks.talk import Place, inside_talk
+from benchmarks.talk import PARTS, Place, Style, inside_talk
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
@@ -46,6 +48,7 @@ from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
+from memory.text.sought import QueryTerms
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from pipeline.prompt.budget import Budget
@@ -103,7 +106,8 @@ class Asking:
         places = {content: rank for rank, content in reversed([*enumerate((hit.content for hit in hits), 1)])}
         ranks = tuple(places[texts[key]] for key in question.evidence if texts[key] in places)
         tokens = self._counter.text(relevant)
-        return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks)
+        words = answer_words(question.answer, [texts[key] for key in question.evidence], relevant)
+        return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks, words)
 
 
 async def answered(
@@ -157,6 +161,13 @@ def is_in(text: str, request: str) -> bool:
     return line in request or (len(line) > RECOGNISED and any(line[at : at + RECOGNISED] in request for at in starts))
 
 
+def answer_words(answer: str, evidence: list[str], request: str) -> float | None:
+    """Of an answer's telling words in its evidence, the part that stands in a request; None: there are none."""
+    terms = QueryTerms(answer)
+    told = {term for text in evidence for term in terms.term_counts(text)}
+    return len(told & terms.term_counts(request).keys()) / len(told) if told else None
+
+
 async def _beside_peers(
     dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[Answered]
 ) -> dict[str, list[Answered]]:
@@ -175,11 +186,16 @@ def _noise(noise: dict[str, float]) -> str:
 
 
 _TELLING = Console(stderr=True)
-_TALK: dict[str, Within] = {
-    f"talk {place}{'' if marked else ', no mark'}": partial(inside_talk, place=place, is_marked=marked)
-    for marked in (True, False)
-    for place in Place
-}
+
+
+def _talk(lengths: list[int]) -> dict[str, Within]:
+    """What makes a message of a question, by how it is called in the tables."""
+    return {
+        f"talk of {words} {place}, {style}": partial(inside_talk, place=place, words=words, style=style)
+        for words in lengths
+        for place in Place
+        for style in Style
+    }
 
 
 async def main() -> None:
@@ -189,9 +205,12 @@ async def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures into this file")
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
     parser.add_argument("--peers", action="store_true", help="ask other methods too; compares meanings")
-    parser.add_argument("--talk", action="store_true", help="ask each question inside 24 words of talk too")
+    parser.add_argument(
+        "--talk", type=int, nargs="*", choices=PARTS, help="ask each question inside so many words of talk too"
+    )
     parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
+    lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
     dialogues = read_dialogues(arguments.path)
     local = LocalModels()
     models = MeaningModels(LocalEmbedder(local) if arguments.embedder else None)
@@ -199,8 +218,7 @@ async def main() -> None:
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}
         talked = {
-            name: await answered(dialogues, Form.GROUP, models, within)
-            for name, within in (_TALK.items() if arguments.talk else ())
+            name: await answered(dialogues, Form.PERSONAL, models, within) for name, within in _talk(lengths).items()
         }
         hidden = {
             f"{form}, among {arguments.among:,}": await answered(dialogues, form, models, among=arguments.among)

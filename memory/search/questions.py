@@ -22,7 +22,7 @@ from memory.text.cues import (
     REFERRING_BACK_PHRASES,
     REQUESTS,
 )
-from memory.text.words import LONGEST_INDEXED, has_gaps, is_chatter, says_nothing, words_of
+from memory.text.words import LONGEST_INDEXED, has_gaps, is_chatter, says_nothing, word_places, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,10 @@ LONGEST = 1_000
 """Characters of a sentence that is cut further."""
 LEAST_TALK = 8
 """Words that may be talk before a comma; fewer belong to the question, as a rule: "in May, who ..."."""
+PIECE = 10
+"""Words of a stretch that is looked up by itself: as many as a question has."""
+MOST_PIECES = 12
+"""So many pieces of a message are looked up, as with its sentences."""
 _FIRST_WORDS = 3
 # not after "Dr." or the initial of a name
 _ENDS = re.compile(
@@ -94,6 +98,27 @@ def without_talk(sentence: str) -> str:
         if _opens_question(words_of(after)) and _is_talk(before, LEAST_TALK if not goes_on else None):
             return after
     return sentence
+
+
+def pieces_of(message: str) -> list[str]:
+    """The sentences of a message, and of a longer one its stretches of PIECE words: what was spoken may have no marks.
+
+    They begin at the words that questions begin with; where there are none, as in most languages, they overlap by half.
+    In a script without gaps two letters count as a word.
+    """
+    pieces = [piece for part in _ENDS.split(message[:LONGEST_INDEXED]) for piece in _stretches(part.strip())]
+    pieces = [piece for piece in dict.fromkeys(pieces) if piece != message.strip() and not is_chatter(piece)]
+    return pieces if len(pieces) <= MOST_PIECES else [*pieces[: MOST_PIECES // 2], *pieces[-MOST_PIECES // 2 :]]
+
+
+def _stretches(sentence: str) -> list[str]:
+    places = word_places(sentence)
+    last = len(places) - PIECE
+    if last <= PIECE // 2:
+        return [sentence] if sentence else []
+    starts = [at for at, (start, end) in enumerate(places) if sentence[start:end].casefold() in _QUESTION_WORDS]
+    starts = starts or [*range(0, last, PIECE // 2), last]
+    return [sentence[places[at][0] : places[min(at + PIECE, len(places)) - 1][1]] for at in starts]
 
 
 def _opens_question(words: Sequence[str]) -> bool:

@@ -126,6 +126,32 @@ async def test_talk_around_a_question_does_not_silence_memory(person: Person, mo
     assert model.requests[-1].last == message
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            "The number of the locker at the station was 4711",
+            "the bus broke and i had soup from a tin we were tired what is the number of my locker i go to bed now",
+        ),
+        (
+            "Il numero dell'armadietto alla stazione era 4711",
+            "l'autobus si è fermato e ho mangiato la zuppa fredda ricordami il numero dell'armadietto poi vado a letto",
+        ),
+        (
+            "駅のロッカーの番号は4711でした",
+            "今朝またバスが壊れて歩いて帰ったので疲れました会社でもみんな眠そうでした駅のロッカーの番号を教えてほしいそれから寝ます",
+        ),
+    ],
+)
+async def test_a_question_in_what_was_spoken_without_marks_is_answered(
+    store: Store, recall: Recall, session: Session, said: str, message: str
+) -> None:
+    await said_earlier(store, session, said)
+    for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
+        await said_earlier(store, session, other)
+    assert "4711" in " ".join(await relevant(store, recall, session, message))
+
+
 async def test_talk_alone_shows_nothing_of_what_has_a_word_of_it(person: Person, model: ModelServer) -> None:
     await person.says("The number of the locker at the station was 4711")
     await person.says("/new")
