@@ -14,7 +14,9 @@ from memory.text.cues import (
     ASKING,
     ASKING_PHRASES,
     ASKING_WHEN,
+    ASKING_WHEN_PHRASES,
     ASKING_WHO,
+    ASKING_WHO_PHRASES,
     BEGINS_QUESTION,
     JOINS_SENTENCES,
     OPENERS,
@@ -22,7 +24,16 @@ from memory.text.cues import (
     REFERRING_BACK_PHRASES,
     REQUESTS,
 )
-from memory.text.words import LONGEST_INDEXED, has_gaps, is_chatter, says_nothing, word_places, words_of
+from memory.text.sought import QueryTerms
+from memory.text.words import (
+    LONGEST_INDEXED,
+    has_gaps,
+    has_telling_words,
+    is_chatter,
+    says_nothing,
+    word_places,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +46,8 @@ LONGEST = 1_000
 """Characters of a sentence that is cut further."""
 LEAST_TALK = 8
 """Words that may be talk before a comma; fewer belong to the question, as a rule: "in May, who ..."."""
+LEAST_TERMS = 3
+"""With fewer telling words a question leans on what was said before: "and her sister?"."""
 PIECE = 10
 """Words of a stretch that is looked up by itself: as many as a question has."""
 MOST_PIECES = 12
@@ -51,11 +64,18 @@ _QUESTION_WORDS = ASKING | ASKING_WHO | ASKING_WHEN
 
 
 def asked_in(message: str) -> list[str]:
-    """The sentences of a message that ask or refer back; none where it is one of them as a whole, or holds none."""
+    """The sentences of a message that ask or refer back; none where it is one of them as a whole, or holds none.
+
+    One that leans on a question before it is there with that one too: "You remember the ferry? When does it leave?"
+    """
     sentences = [text for part in _ENDS.split(message[:LONGEST_INDEXED]) if (text := part.strip())]
-    questions = [without_talk(sentence) for sentence in sentences if asks(sentence) and not is_chatter(sentence)]
-    if questions == [message.strip()]:
-        return []
+    questions: list[str] = []
+    for before, sentence in itertools.pairwise(["", *sentences]):
+        if asks(sentence) and not is_chatter(sentence):
+            questions.append(without_talk(sentence))
+            questions += [f"{before} {sentence}"] if leans(sentence) and asks(before) else []
+    if message.strip() in questions:
+        questions.remove(message.strip())
     return [
         *dict.fromkeys(questions if len(questions) <= MOST else [*questions[: MOST // 2], *questions[-MOST // 2 :]])
     ]
@@ -64,6 +84,14 @@ def asked_in(message: str) -> list[str]:
 def asks(sentence: str) -> bool:
     """Whether a sentence asks or refers back, by its mark or by its words."""
     return _asks_at_once(sentence) or without_talk(sentence) != sentence
+
+
+def leans(text: str) -> bool:
+    """Whether a text that may ask has so few telling words that it needs what was said before it to be understood."""
+    if is_chatter(text) or not has_telling_words(text):
+        asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(words_of(text))
+        return asks_for or any(phrase in text for phrase in (*ASKING_WHO_PHRASES, *ASKING_WHEN_PHRASES))
+    return len(QueryTerms(text).terms) < LEAST_TERMS
 
 
 def is_question(message: str) -> bool:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt, HitFormatter, PromptLines
-from memory.search.questions import asked_in, asks, pieces_of
+from memory.search.questions import asked_in, asks, leans, pieces_of
 from memory.search.ranking import Ranker, RankingRequest, by_features, neighbourhood
 from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
 from memory.store.entry import TYPED_KINDS
 from memory.text.naming import wording
 from memory.text.sought import QueryTerms
-from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
+from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -62,6 +62,8 @@ requests; 0.31 for 87, 73 and 74%, and 6, 10 and 15%.
 """
 PIECES = 3
 """So many pieces of a message share what is shown, those that memory has most to say to."""
+LONGEST_BEFORE = 200
+"""Characters of a message that a later one is looked up with, as it leans on it."""
 CANDIDATES = PASSAGES
 """So many hits are ranked at the least."""
 SHORTEST_LINE = 12
@@ -124,8 +126,8 @@ class Recall:
     async def find(self, message: str, owner: str, visible: Transcript) -> Found:
         """What may stand in the prompt of a message: ranked, where memory has anything to say to it.
 
-        Each of its sentences that asks is looked up by itself, and the whole of it. Where neither finds anything, it is
-        looked up piece by piece.
+        Each of its sentences that asks is looked up by itself, and the whole of it; if that says too little, also with
+        the exchange before it. Where nothing is found, it is looked up piece by piece.
         """
         parts = asked_in(message)
         for text in (message, *parts):
@@ -133,6 +135,10 @@ class Recall:
                 self._ranker.expect(text)
         lookup = await self._looked_up(message, owner, visible)
         asked = [await self._looked_up(text, owner, visible) for text in parts]
+        if leans(message):
+            own = QueryTerms(message) if has_telling_words(message) else None
+            together = [f"{before}\n{message}" for before in _exchange_before(visible)]
+            asked += [await self._looked_up(text, owner, visible, own) for text in together]
         if not any(each.answer for each in (lookup, *asked)):
             asked += [
                 await self._looked_up(text, owner, visible) for text in await self._telling(message, owner, visible)
@@ -178,13 +184,20 @@ class Recall:
                 provenances.append(exchange.provenance)
         return Passage(lines.text, worst(provenances))
 
-    async def _looked_up(self, text: str, owner: str, visible: Transcript) -> Found:
-        """What was found for a message or a part of it, ranked where memory has anything to say to it."""
+    async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
+        """What was found for a message or a part of it, ranked where memory has anything to say to it.
+
+        own: what answers holds a word of these at the least.
+        """
         found = await self._search.for_message(text, owner, len(visible.messages))
         if is_chatter(text):
             return found
         found = await self._ranker.compared(found, len(visible.messages))
-        wanted = _unseen(visible)
+        unseen = _unseen(visible)
+
+        def wanted(hit: Hit) -> bool:
+            return unseen(hit) and (own is None or bool(own.term_counts(hit.content)))
+
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
         candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
         best = await self._ranker.ranked(RankingRequest(text, owner, only, wanted), candidates, found.similarities)
@@ -289,6 +302,12 @@ class Recall:
                 rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
                 text, provenance = formatter.said(rows, query_terms)
                 yield RecallResult(hit, formatter.exchange(hit, text, numbered=numbered), provenance, text)
+
+
+def _exchange_before(visible: Transcript) -> list[str]:
+    """What was said last, by the user and in answer; of a longer text its beginning."""
+    last = {message.role: message.content for message in visible.messages if message.content}
+    return [last[role][:LONGEST_BEFORE] for role in (Role.USER, Role.ASSISTANT) if role in last]
 
 
 def _unseen(visible: Transcript) -> Callable[[Hit], bool]:

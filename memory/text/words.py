@@ -287,6 +287,11 @@ def says_nothing(words: Iterable[str]) -> bool:
     return all(word in _SMALL_TALK_WORDS for word in words)
 
 
+def has_telling_words(text: str) -> bool:
+    """Whether `text` holds any word that says what is looked for."""
+    return any(word not in STOP_WORDS if has_gaps(word) else _FUNCTION_WORDS.sub("", word) for word in words_of(text))
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text, in one case; of a script without gaps all up to the next one."""
     return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
