@@ -8,10 +8,11 @@ costs; then how high the search ranks them, with intervals that hold in 95 of 10
 --embedder the local embedding model compares meanings; without it no model takes part. With --talk the questions by "I"
 and "you" are also asked in messages with 10, 16, 24 and 40 words of talk, or as many as are named, before, after and
 around them (benchmarks/talk.py): with their question mark, without it, and without any marks and capitals. With
---among N each question is also asked by who has imported a history of N messages, made of the words of the other
-dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain BM25 and of cosines alone
-(benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the group form, with and
-without the embedder.
+--tool they are also looked up by memory_recall, in up to five wordings made of their own words, and what that shows is
+counted with the request. With --among N each question is also asked by who has imported a history of N messages, made
+of the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain
+BM25 and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of
+the group form, with and without the embedder.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
-from benchmarks.talk import PARTS, Place, Style, inside_talk
+from benchmarks.talk import PARTS, Place, Style, inside_talk, wordings
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
@@ -44,6 +45,7 @@ from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
 from memory.search.activation import Activation
 from memory.search.ranking import Ranker
+from memory.search.reading import MemoryReader, Wanted
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
@@ -60,6 +62,8 @@ Within = Callable[[str], str]
 """Makes a message of a question."""
 RECOGNISED = 150
 """Characters in a row that show that a message which was cut is in a request: half of what is shown of one."""
+TOOL_TOKENS = (800, 2_000)
+"""What memory_recall shows by default, and at the most."""
 UNRELATED = Path(__file__).parent.parent / "tests" / "sets" / "unrelated_messages.json"
 
 
@@ -75,6 +79,7 @@ class Asking:
         search = Search(database)
         self._counter = TokenCounter()
         self._recall = Recall(search, database, self._counter, in_utc, ranker)
+        self._reader = MemoryReader(self._recall, search, database, self._counter)
         activation = Activation(database, Decay(), system_clock, in_utc)
         memories = Memories(self._recall, activation, 800)
         self._builder = PromptBuilder(
@@ -92,13 +97,21 @@ class Asking:
         volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
         return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
-    async def ask(self, session: Session, question: Question, texts: dict[str, str], message: str = "") -> Answered:
+    async def looked_up(self, session: Session, question: str, tokens: int) -> str:
+        """What memory_recall shows to who sends it a question in several wordings at once."""
+        page = await self._reader.search(wordings(question), session.owner, Wanted(Filter(), 1, tokens))
+        return page.passage.text if page is not None else ""
+
+    async def ask(
+        self, session: Session, question: Question, texts: dict[str, str], message: str = "", tool_tokens: int = 0
+    ) -> Answered:
         """What the request of a question holds, and where the search ranks its evidence.
 
-        message: the one that asks it, where it is not the question alone.
+        message: the one that asks it, where it is not the question alone. tool_tokens: so many the model looks up too.
         """
         started = time.perf_counter()
         relevant = await self.relevant(session, message or question.text)
+        relevant += await self.looked_up(session, question.text, tool_tokens) if tool_tokens else ""
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
@@ -111,12 +124,18 @@ class Asking:
 
 
 async def answered(
-    dialogues: list[Dialogue], form: Form, models: MeaningModels, within: Within = str, among: int = 0
+    dialogues: list[Dialogue],
+    form: Form,
+    models: MeaningModels,
+    within: Within = str,
+    among: int = 0,
+    tool_tokens: int = 0,
 ) -> tuple[list[Answered], dict[str, float]]:
     """All questions of all dialogues in one form, in a store of its own; and the noise.
 
     That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything. within:
     makes the message of a question or of one of those. among: so many imported messages each owner has besides.
+    tool_tokens: so many a model looks up besides, by several wordings of the question.
     """
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
@@ -137,7 +156,7 @@ async def answered(
             asking = Asking(database, Ranker(database, vector_search))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
-                await asking.ask(session, question, texts, within(question.text))
+                await asking.ask(session, question, texts, within(question.text), tool_tokens)
                 for session, texts, question in track(asked, f"Asking in the {form} form", console=_TELLING)
             ]
             noise: dict[str, float] = {}
@@ -208,6 +227,7 @@ async def main() -> None:
     parser.add_argument(
         "--talk", type=int, nargs="*", choices=PARTS, help="ask each question inside so many words of talk too"
     )
+    parser.add_argument("--tool", action="store_true", help="look each question up by memory_recall too, reworded")
     parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
     lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
@@ -224,6 +244,10 @@ async def main() -> None:
             f"{form}, among {arguments.among:,}": await answered(dialogues, form, models, among=arguments.among)
             for form in (Form if arguments.among else ())
         }
+        looked_up = {
+            f"memory_recall, {tokens:,} tokens": await answered(dialogues, Form.PERSONAL, models, tool_tokens=tokens)
+            for tokens in (TOOL_TOKENS if arguments.tool else ())
+        }
         if arguments.peers:
             compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
     finally:
@@ -233,7 +257,7 @@ async def main() -> None:
     for form, (answers, noise) in measured.items():
         console.print(f"{form} form, {_noise(noise)}", soft_wrap=True)
         console.print(ranking(form, answers))
-    for besides in filter(None, (talked, hidden)):
+    for besides in filter(None, (looked_up, talked, hidden)):
         console.print(headline({name: answers for name, (answers, _) in besides.items()}))
     for name, (_, noise) in (talked | hidden).items():
         console.print(f"{name}, {_noise(noise)}", soft_wrap=True)
@@ -243,6 +267,7 @@ async def main() -> None:
         figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}"}
         figures |= {"questions": len(measured[Form.GROUP][0])}
         figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
+        figures |= {"tool": {name: summary(answers) for name, (answers, _) in looked_up.items()}} if looked_up else {}
         figures |= {"talk": {name: summary(answers) for name, (answers, _) in talked.items()}} if talked else {}
         figures |= {"among": {name: summary(answers) for name, (answers, _) in hidden.items()}} if hidden else {}
         figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}

@@ -1,6 +1,7 @@
 """Talk such as stands around questions in real messages: some 10, 16, 24 or 40 words, for a question the same each run.
 
-It asks nothing, has to do with no conversation, and was written before any code was run on it.
+It asks nothing, has to do with no conversation, and was written before any code was run on it. And a question in other
+wordings, as a model may look it up: made without a model, of its own words alone.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import random
 import re
 from enum import StrEnum
+
+from memory.text.words import sought_parts
 
 LONG = """
 The bus broke down again this morning. I walked the last mile home.
@@ -103,3 +106,11 @@ def inside_talk(question: str, place: Place, words: int = 24, style: Style = Sty
 def as_transcript(message: str) -> str:
     """A message without punctuation and capitals."""
     return " ".join(re.sub(r"[^\w\s'’]|(?<!\w)['’]|['’](?!\w)", " ", message.lower()).split())
+
+
+def wordings(question: str) -> list[str]:
+    """A question, its telling words, both halves of these, and the longest: at most five, as a model may send them."""
+    words = sought_parts(question)[0]
+    half = (len(words) + 1) // 2
+    longest = sorted(words, key=len)[-2:]
+    return [*dict.fromkeys(filter(None, (question, *map(" ".join, (words, words[:half], words[half:], longest)))))]

@@ -127,7 +127,7 @@ class Recall:
         """What may stand in the prompt of a message: ranked, where memory has anything to say to it.
 
         Each of its sentences that asks is looked up by itself, and the whole of it; if that says too little, also with
-        the exchange before it. Where nothing is found, it is looked up piece by piece.
+        the exchange before it. Where no sentence asks and nothing is found, it is looked up piece by piece.
         """
         parts = asked_in(message)
         for text in (message, *parts):
@@ -139,7 +139,7 @@ class Recall:
             own = QueryTerms(message) if has_telling_words(message) else None
             together = [f"{before}\n{message}" for before in _exchange_before(visible)]
             asked += [await self._looked_up(text, owner, visible, own) for text in together]
-        if not any(each.answer for each in (lookup, *asked)):
+        if not parts and not any(each.answer for each in (lookup, *asked)):
             asked += [
                 await self._looked_up(text, owner, visible) for text in await self._telling(message, owner, visible)
             ]

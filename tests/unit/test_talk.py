@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.talk import LONG, PARTS, SHORT, Place, Style, as_transcript, inside_talk
+from benchmarks.talk import LONG, PARTS, SHORT, Place, Style, as_transcript, inside_talk, wordings
 
 QUESTION = "When did Ann move to Leeds?"
 
@@ -28,3 +28,14 @@ def test_the_talk_is_varied_and_asks_nothing() -> None:
         assert len({*lines}) == len(lines) > 15
     assert "?" not in LONG + SHORT
     assert len({inside_talk(f"Who keeps dog {number}?", Place.BEFORE)[:20] for number in range(50)}) > 15
+
+
+def test_a_question_is_reworded_at_most_five_times_with_no_word_of_another() -> None:
+    assert wordings("Which hobbies has Ann taken up in Leeds?") == [
+        "Which hobbies has Ann taken up in Leeds?",
+        "hobbies ann taken leeds",
+        "hobbies ann",
+        "taken leeds",
+        "leeds hobbies",
+    ]
+    assert wordings("Why?") == ["Why?", "why"]
