@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
+    from memory.search.ranking import Ranked
     from memory.store.database import Database, Row
 
     Limits = Sequence[tuple[Collection[str] | None, int | None]]
@@ -194,8 +195,8 @@ class Found:
     """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
 
     owner: whose message it is; None where nothing was looked for. similarities: how near in meaning all that is to it,
-    and what else is near. asked: passages for each of its sentences that asks by itself, where there is talk around
-    them.
+    and what else is near. answer: the passages, ranked, where memory has anything to say to the message. asked: the
+    same for each part of it that was looked up by itself.
     """
 
     memories: Sequence[Hit] = ()
@@ -204,6 +205,7 @@ class Found:
     message: str = ""
     owner: str | None = None
     similarities: Similarities = NOT_COMPARED
+    answer: Ranked | None = None
     asked: Sequence[Found] = ()
 
 
