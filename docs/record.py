@@ -57,7 +57,7 @@ IMPORT: tuple[Step, ...] = (
     Sends("chatgpt.zip", _export(), "Years of conversations! Shall I take them in?"),
     CallbackHandler("Import"),
     Writes({"en": "What was our boat in Rovinj called?"}, {"en": "Galeb. You rented it in March 2023."}),
-    command("/recall rented boat"),
+    command("/memory why"),
 )
 RECORDINGS = {"conversation.svg": CONVERSATION, "import.svg": IMPORT}
 """The pictures, with what is done in them."""

@@ -71,11 +71,15 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text on its way to a model, with the worst provenance of what is in it. images: what is shown with it."""
+    """A text on its way to a model, with the worst provenance of what is in it.
+
+    images: what is shown with it; messages: the numbers of those of the log whose exchanges it quotes.
+    """
 
     text: str
     provenance: Provenance = Provenance.TYPED
     images: tuple[Image, ...] = ()
+    messages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

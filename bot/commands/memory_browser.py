@@ -33,6 +33,8 @@ PAGE = 10
 """Entries on one page of /memory."""
 MOST_FOUND = 100
 """Entries at most that /memory search pages through."""
+RECALLED_SHOWN = 5
+"""Messages of those that the last request quoted, which /memory why shows."""
 RESULTS = 8
 """Results of /recall."""
 PAGE_TOKENS = 800
@@ -89,7 +91,12 @@ class MemoryQueries:
         )
         if call.argument.lower() == WHY:
             of_file = len(await self.services.lookup.lines(owner))
-            return format_reasons(await self.services.activation_log.last(call.session.id), of_file) + hint
+            log, zone = self.services.activation_log, self.services.zone_of(owner)
+            recalled = [
+                f"- {at.astimezone(zone):%Y-%m-%d}: {in_line(text)}"
+                for at, text in (await log.recalled(call.session.id))[:RECALLED_SHOWN]
+            ]
+            return format_reasons(await log.last(call.session.id), of_file, recalled) + hint
         if call.argument.lower() == UNSURE:
             unsure = await self.services.entries.unconfirmed(owner, PAGE + 1)
             choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE])
@@ -220,8 +227,11 @@ async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> 
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
-def format_reasons(reasons: Sequence[ActivationReason], of_file: int) -> str:
-    """Which memories stood in the last request, each with why and where it came from. of_file: lines of MEMORY.md."""
+def format_reasons(reasons: Sequence[ActivationReason], of_file: int, recalled: Sequence[str] = ()) -> str:
+    """Which memories stood in the last request, each with why and where it came from.
+
+    of_file: lines of MEMORY.md. recalled: lines of the messages that were quoted there.
+    """
     lines: list[str] = []
     if reasons:
         lines.append(
@@ -244,6 +254,9 @@ def format_reasons(reasons: Sequence[ActivationReason], of_file: int) -> str:
                 of_file,
             )
         )
+    if recalled:
+        lines.append(_("Earlier messages were looked at, such as:"))
+        lines += recalled
     return "\n".join(lines) or _("No memory was used for your last message.")
 
 

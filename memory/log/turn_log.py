@@ -58,7 +58,8 @@ class TaskResult:
 class FinishedTurn:
     """Everything that one commit writes.
 
-    written_entries: entries of this turn, to be told where they came from. activated: the memories in its request.
+    written_entries: entries of this turn, to be told where they came from. activated: the memories in its request;
+    recalled: the messages that it quoted.
     told_notices: the quiet lines that its reply holds. noted: its exchange is to stand in the daily note.
     """
 
@@ -70,6 +71,7 @@ class FinishedTurn:
     replaces_turn: int | None = None
     written_entries: tuple[int, ...] = ()
     activated: tuple[Activated, ...] = ()
+    recalled: tuple[int, ...] = ()
     told_notices: tuple[int, ...] = ()
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
@@ -136,7 +138,7 @@ class TurnLog:
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)
             await connection.execute(
                 "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
-                (now, recorded(turn.activated), turn.session_id),
+                (now, recorded(turn.activated, turn.recalled), turn.session_id),
             )
             if turn.told_notices:  # each statement costs two switches of threads, also one that does nothing
                 await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory.clock import from_text
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
@@ -26,7 +26,7 @@ from memory.text.naming import wording
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
-    from datetime import date
+    from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock, TimezoneLookup
@@ -360,13 +360,13 @@ class ActivationReason:
     tokens: int
 
 
-def recorded(activated: Sequence[Activated]) -> str | None:
-    """What a session keeps of its last turn; None for nothing."""
+def recorded(activated: Sequence[Activated], recalled: Sequence[int] = ()) -> str | None:
+    """What a session keeps of its last turn; None for nothing. recalled: the messages that its request quoted."""
     rows = [
         [memory.id, memory.layer, round(memory.score, 3), round(memory.relevance, 3), memory.tokens]
         for memory in activated
     ]
-    return json.dumps(rows) if rows else None
+    return json.dumps([rows, [*recalled]]) if rows or recalled else None
 
 
 class ActivationLog:
@@ -377,10 +377,22 @@ class ActivationLog:
 
     async def last(self, session_id: str) -> list[ActivationReason]:
         """What activated for the last turn of a session, in the order in which it stood there."""
-        database = await self._database.private.database_of(session_id)
-        value = await database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
-        rows = json.loads(value) if value else []
+        rows, _messages = await self._last(session_id)
         ids = ", ".join(str(int(row[0])) for row in rows)
         results = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids}) AND e.deleted_at IS NULL")
         entries = {row["id"]: entry_of(row) for row in results}
         return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]
+
+    async def recalled(self, session_id: str) -> list[tuple[datetime, str]]:
+        """When the messages were said that the request of the last turn quoted, and their words; the best first."""
+        _memories, messages = await self._last(session_id)
+        rows = await self._database.rows(
+            "SELECT s.* FROM json_each(?) k JOIN spoken s ON s.id = k.value ORDER BY k.key", (json.dumps(messages),)
+        )
+        return [(from_text(row["created_at"]), row["content"]) for row in rows]
+
+    async def _last(self, session_id: str) -> tuple[list[list[Any]], list[int]]:
+        database = await self._database.private.database_of(session_id)
+        value = await database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
+        memories, messages = json.loads(value) if value else ([], [])
+        return memories, messages

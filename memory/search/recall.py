@@ -173,6 +173,7 @@ class Recall:
         ]
         lines = PromptLines(tokens, self._counter, self.formatter(lookup.owner))
         provenances: list[Provenance] = []
+        messages: list[int] = []
         once: set[tuple[bool, int]] = set()
         for exchange in _in_turn(exchanges):
             if lines.left < SHORTEST_LINE:
@@ -182,7 +183,8 @@ class Recall:
             once.add(exchange.key)
             if lines.add(exchange.hit, exchange.text, exchange.said):
                 provenances.append(exchange.provenance)
-        return Passage(lines.text, worst(provenances))
+                messages += [exchange.hit.id] if exchange.hit.turn_id is not None else []
+        return Passage(lines.text, worst(provenances), messages=tuple(messages))
 
     async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
         """What was found for a message or a part of it, ranked where memory has anything to say to it.

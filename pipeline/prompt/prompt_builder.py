@@ -262,7 +262,7 @@ class PromptBuilder:
         now = f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}"
         parts += [] if plain else [now]
         provenance = worst(memory.provenance for memory in (*passages, *quoted))
-        text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance)
+        text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance, messages=passages[0].messages)
         return Volatile(text, context, own_lines, now)
 
     async def _shared(

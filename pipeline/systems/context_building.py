@@ -119,6 +119,7 @@ class ContextBuilding:
         turn.context = self._builder.request(stable, volatile, spoken)
         turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
+        turn.recalled = volatile.text.messages
 
 
 def _as_said(message: Message) -> Message:

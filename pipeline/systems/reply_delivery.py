@@ -59,6 +59,7 @@ class ReplyDelivery:
             replaces_turn=turn.replaces_turn,
             written_entries=tuple(turn.written_entries),
             activated=turn.activated,
+            recalled=turn.recalled,
             told_notices=tuple(notice.id for notice in waiting),
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
             reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),

@@ -226,3 +226,15 @@ async def test_no_memory_is_called_by_a_number(app: App, person: Person, model: 
     await person.says("Note it")
     assert "that is how memories are numbered" in model.requests[-1].last
     assert await app.database.value("SELECT count(*) FROM entries") == 1
+
+
+async def test_why_shows_the_earlier_messages_that_the_answer_had(person: Person) -> None:
+    await person.says("We rented a boat called Galeb in Rovinj.")
+    await person.says("/new")
+    await person.says("What was our boat in Rovinj called?")
+    why = await person.says("/memory why")
+    assert "Earlier messages were looked at, such as:" in why
+    assert "2026-02-07: We rented a boat called Galeb in Rovinj." in why
+    await person.says("/new")
+    await person.says("Good morning!")
+    assert "Earlier messages" not in await person.says("/memory why")
