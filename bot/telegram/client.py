@@ -15,7 +15,7 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.updates import RawUpdate
+from bot.telegram.updates import STOPPED, RawUpdate
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER]
+ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER, STOPPED]
 READ_SECONDS = 30
 """How long Telegram's answer to a poll may take once the poll is over."""
 MOST_UPDATES = 100

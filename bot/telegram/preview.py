@@ -158,6 +158,8 @@ class Preview:
                 chunk.text,
                 entities=chunk.entities,
                 message_thread_id=thread_of(self.address),
+                # what is read stays until the stopped answer takes its place; older servers pass over both
+                api_kwargs={"can_stop": True, "keep_on_stop": True},
             )
         elif self.message_id is not None:
             self.shows = None  # nobody knows, where this is cancelled on its way

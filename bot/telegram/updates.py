@@ -34,6 +34,8 @@ _CHAT_ID = re.compile(rb'"chat"\s*:\s*\{\s*"id"\s*:\s*(-?\d{1,18})\b')
 _SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
+STOPPED = "stopped_message_generation"
+"""The kind of update that says that somebody pressed Stop under a draft (Bot API 10.3); the library has no name yet."""
 _KEPT_OF_OURS = {"message_id", "message_thread_id", "from", "chat", "date", "reply_markup"}
 # A command at the beginning of a text, for us or for the bot that it names.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
@@ -171,6 +173,14 @@ def _number(of: object) -> int:
     """The id of a chat or of a person in Telegram's JSON; 0 where there is none."""
     number = of.get("id") if isinstance(of, dict) else None
     return number if isinstance(number, int) and abs(number) <= LARGEST else 0
+
+
+def _stopped(stopped: dict[str, Any], channel: Channel) -> IncomingMessage:
+    """The /stop of who has pressed Stop under a draft, which only private chats have."""
+    user, topic = _within(stopped["chat"]["id"]), stopped.get("message_thread_id")
+    address = Address(CHANNEL, str(user), str(topic) if topic else None)
+    arrival = Arrival(address, "/stop", Provenance.TYPED, datetime.now(UTC), channel, speaker_id=str(user))
+    return IncomingMessage(arrival, user, private=True, edited=False)
 
 
 def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
@@ -315,6 +325,8 @@ class UpdateParser:
         """
         if update.callback_query is not None:
             return _pressed(update.callback_query, self._channel)
+        if isinstance(stopped := update.api_kwargs.get(STOPPED), dict):
+            return _stopped(stopped, self._channel)
         message = update.message or update.edited_message
         if message is None or message.from_user is None or message.is_automatic_forward:
             return None

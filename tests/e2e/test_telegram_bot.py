@@ -51,6 +51,21 @@ async def test_stop_is_answered_while_the_model_writes_and_what_it_said_is_kept(
     assert texts(telegram) == ["Once upon a time (stopped)", "Stopped."]
 
 
+async def test_stop_under_the_draft_ends_the_answer_like_the_command(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("Once upon a time"))
+    async with serve():
+        telegram.user_says("Tell me a long story", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_stops(ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await model.wait_for(lambda: model.disconnects == 1)
+        telegram.user_says("And now?", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    assert texts(telegram)[:2] == ["Once upon a time (stopped)", "Stopped."]
+
+
 async def test_messages_held_by_stop_are_still_held_after_a_restart(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

@@ -16,7 +16,7 @@ from tests.support.servers.telegram_faults import Fault, Faults
 from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, add_bot, move, moved, press, say
+from tests.support.servers.telegram_people import Utterance, add_bot, move, moved, press, say, stop
 from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, WebServer
 
@@ -167,6 +167,12 @@ class BotApiServer:
     def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int) -> int:
         """A person presses a button under a message of the bot; the number of the update."""
         update_id = press(self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id)
+        self._notify()
+        return update_id
+
+    def user_stops(self, chat_id: int) -> int:
+        """A person presses Stop under the draft of an answer; the number of the update."""
+        update_id = stop(self._methods, chat_id)
         self._notify()
         return update_id
 

@@ -38,6 +38,7 @@ class Chat:
     threads: set[int] = field(default_factory=set)
     messages: dict[int, JsonObject] = field(default_factory=dict)
     drafts: list[str] = field(default_factory=list)
+    stoppable: int | None = None
     last_message_id: int = 0
     moved_to: int | None = None
     reactions: dict[int, str] = field(default_factory=dict)

@@ -162,6 +162,7 @@ class Methods:
         if utf16_length(kept.text):
             check_text(kept, too_long="MESSAGE_TOO_LONG")
         chat.drafts.append(kept.text)
+        chat.stoppable = integer(params, "draft_id") if params.get("can_stop") is True else None
         return True
 
     def _edit_message_text(self, params: JsonObject) -> JsonObject:

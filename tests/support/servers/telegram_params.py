@@ -38,6 +38,8 @@ _FLAGS = frozenset(
         "show_alert",
         "is_big",
         "disable_web_page_preview",
+        "can_stop",
+        "keep_on_stop",
     ]
 )
 _JSON = frozenset(

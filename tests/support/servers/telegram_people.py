@@ -82,6 +82,17 @@ def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id
     return methods.updates.add("callback_query", query)
 
 
+def stop(methods: Methods, chat_id: int) -> int:
+    """Press Stop under the draft that a chat shows; the number of the update."""
+    chat = methods.chats.get(chat_id)
+    if chat is None or chat.stoppable is None:
+        problem = f"no draft in chat {chat_id} can be stopped"
+        raise ValueError(problem)
+    stopped: JsonObject = {"chat": chat.as_json(), "draft_id": chat.stoppable}
+    chat.stoppable = None
+    return methods.updates.add("stopped_message_generation", stopped)
+
+
 def move(methods: Methods, former: int, present: int) -> JsonObject:
     """The last message of a group that becomes the supergroup `present`."""
     chat = methods.chats.get(former)
