@@ -12,7 +12,7 @@ from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import Forgetting
+from memory.forgetting import Forgetting, PendingErasures
 from memory.imports.importing import ForeignImport
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
@@ -38,7 +38,6 @@ from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
-from memory.store.erasure import PendingErasures
 from memory.store.notices import PendingNotices
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
@@ -68,7 +67,7 @@ class MemoryServices:
         self.sessions = SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED)
         self.turns = TurnLog(database, clock)
         self.media = MediaStore(database, clock)
-        self.notices = PendingNotices(database, clock, self.notices_of.tells)
+        self.notices = PendingNotices(database, self.notices_of.tells)
         self.jobs = JobLog(database)
         self.endpoints = EndpointStore(database, clock)
         self.pruning = Pruning(database, clock)

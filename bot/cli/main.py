@@ -139,7 +139,7 @@ async def _run(settings: Settings) -> None:
     from bot.app import open_app
     from bot.monitoring import ServiceManager, reporting
     from bot.telegram.service import run_telegram
-    from memory.store.data_lock import only_runner
+    from memory.store.snapshots import only_runner
 
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)

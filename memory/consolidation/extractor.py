@@ -11,7 +11,7 @@ import structlog
 from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import parse_answer
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
-from memory.facts.citation import is_foreign, is_typed, one_line, transcript
+from memory.facts.fact import is_foreign, is_typed, one_line, transcript
 from memory.facts.second_look import always, answered
 from memory.messages import Message, Role
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _, ngettext
+from memory.forgetting import IS_KEPT
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import LIVE, entries_where, known_owner
-from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
+    from memory.forgetting import PendingErasures
     from memory.store.database import Database, Row
     from memory.store.entry import Entry
-    from memory.store.erasure import PendingErasures
 
     # entries as they were before a change, by id, as JSON; None: there was none
     States = Mapping[int, str | None]

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
 from memory.files.markdown import locked
-from memory.store.data_lock import only_runner
 from memory.store.schema import unreadable
-from memory.store.snapshots import close_up, copy_database, counted, format_of, require_sound, sync
+from memory.store.snapshots import close_up, copy_database, counted, format_of, only_runner, require_sound, sync
 from memory.transfer.archive import (
     DATABASE,
     FILES,

@@ -16,12 +16,12 @@ from zoneinfo import ZoneInfo
 
 from memory.clock import from_text
 from memory.errors import StoreError
+from memory.forgetting import ERASED
 from memory.log.sessions import SHARED_OWNER, Address
 from memory.messages import Provenance
 from memory.reminders.reminder import ReminderState
 from memory.reminders.request import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority, Proposal
-from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
 from memory.text.naming import name_key
 

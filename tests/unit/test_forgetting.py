@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import memory.forgetting
 from memory.errors import StoreError
-from memory.forgetting import Extent, Forgetting
+from memory.forgetting import Extent, Forgetting, PendingErasures
 from memory.ledger.page import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.search.search import Search
-from memory.store import erasure
 from memory.store.button_rows import OutgoingReply
 from memory.store.entry import Author, NewEntry
-from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:
@@ -148,8 +147,8 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
 async def test_others_write_between_the_slices_and_the_index_stays_right(
     store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasure, "MESSAGES", 3)
-    monkeypatch.setattr(erasure, "ROWS", 1)
+    monkeypatch.setattr(memory.forgetting, "MESSAGES", 3)
+    monkeypatch.setattr(memory.forgetting, "ROWS", 1)
     for number in range(60):
         await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
     messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"
@@ -182,7 +181,7 @@ async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_a
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(erasure, "_shorten", kill)
+        patched.setattr(memory.forgetting, "_shorten", kill)
         with pytest.raises(Killed):
             await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert await holding(database, TEXT) > 0

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
+from memory.forgetting import PendingErasures
 from memory.ledger.page import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.log.sessions import Marker
@@ -25,7 +26,6 @@ from memory.search.search import Search
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
-from memory.store.erasure import PendingErasures
 from memory.transfer import importing
 from memory.transfer.archive import TooLarge, stays_inside
 from memory.transfer.backup import Backup

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import Forgetting
+from memory.forgetting import Forgetting, PendingErasures
 from memory.ledger.undo import Undo
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
@@ -24,7 +24,6 @@ from memory.messages import Message, Role
 from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
-from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
