@@ -1,15 +1,18 @@
 """How much of what answers a question stands in its request, on conversations in LoCoMo's format.
 
 Give the path of a JSON file (the data is not part of the project). The conversations are kept by the product's own log,
-once as a group's and once as a private chat's; each question is then asked in a new conversation. Printed first: for
-how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, and what that
+once as a private chat's and once as a group's; each question is then asked in a new conversation. Printed first: for
+how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, which part of
+the answer's words that stand in them stands there (an excerpt may hold a message without its answer), and what that
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
---embedder the local embedding model compares meanings; without it no model takes part. With --talk each question also
-stands in a message with 24 words of talk before it, after it and around it (benchmarks/talk.py), once with its question
-mark and once without. With --among N each question is also asked by who has imported a history of N messages, made of
-the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain BM25
-and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the
-group form, with and without the embedder.
+--embedder the local embedding model compares meanings; without it no model takes part. With --talk the questions by "I"
+and "you" are also asked in messages with 10, 16, 24 and 40 words of talk, or as many as are named, before, after and
+around them (benchmarks/talk.py): with their question mark, without it, and without any marks and capitals. With
+--tool they are also looked up by memory_recall, in up to five wordings made of their own words, and what that shows is
+counted with the request. With --among N each question is also asked by who has imported a history of N messages, made
+of the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain
+BM25 and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of
+the group form, with and without the embedder.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
-from benchmarks.talk import Place, inside_talk
+from benchmarks.talk import PARTS, Place, Style, inside_talk, wordings
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
@@ -42,10 +45,12 @@ from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
 from memory.search.activation import Activation
 from memory.search.ranking import Ranker
+from memory.search.reading import MemoryReader, Wanted
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
+from memory.text.sought import QueryTerms
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from pipeline.prompt.budget import Budget
@@ -57,6 +62,8 @@ Within = Callable[[str], str]
 """Makes a message of a question."""
 RECOGNISED = 150
 """Characters in a row that show that a message which was cut is in a request: half of what is shown of one."""
+TOOL_TOKENS = (800, 2_000)
+"""What memory_recall shows by default, and at the most."""
 UNRELATED = Path(__file__).parent.parent / "tests" / "sets" / "unrelated_messages.json"
 
 
@@ -72,6 +79,7 @@ class Asking:
         search = Search(database)
         self._counter = TokenCounter()
         self._recall = Recall(search, database, self._counter, in_utc, ranker)
+        self._reader = MemoryReader(self._recall, search, database, self._counter)
         activation = Activation(database, Decay(), system_clock, in_utc)
         memories = Memories(self._recall, activation, 800)
         self._builder = PromptBuilder(
@@ -89,13 +97,21 @@ class Asking:
         volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
         return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
-    async def ask(self, session: Session, question: Question, texts: dict[str, str], message: str = "") -> Answered:
+    async def looked_up(self, session: Session, question: str, tokens: int) -> str:
+        """What memory_recall shows to who sends it a question in several wordings at once."""
+        page = await self._reader.search(wordings(question), session.owner, Wanted(Filter(), 1, tokens))
+        return page.passage.text if page is not None else ""
+
+    async def ask(
+        self, session: Session, question: Question, texts: dict[str, str], message: str = "", tool_tokens: int = 0
+    ) -> Answered:
         """What the request of a question holds, and where the search ranks its evidence.
 
-        message: the one that asks it, where it is not the question alone.
+        message: the one that asks it, where it is not the question alone. tool_tokens: so many the model looks up too.
         """
         started = time.perf_counter()
         relevant = await self.relevant(session, message or question.text)
+        relevant += await self.looked_up(session, question.text, tool_tokens) if tool_tokens else ""
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
@@ -103,16 +119,23 @@ class Asking:
         places = {content: rank for rank, content in reversed([*enumerate((hit.content for hit in hits), 1)])}
         ranks = tuple(places[texts[key]] for key in question.evidence if texts[key] in places)
         tokens = self._counter.text(relevant)
-        return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks)
+        words = answer_words(question.answer, [texts[key] for key in question.evidence], relevant)
+        return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks, words)
 
 
 async def answered(
-    dialogues: list[Dialogue], form: Form, models: MeaningModels, within: Within = str, among: int = 0
+    dialogues: list[Dialogue],
+    form: Form,
+    models: MeaningModels,
+    within: Within = str,
+    among: int = 0,
+    tool_tokens: int = 0,
 ) -> tuple[list[Answered], dict[str, float]]:
     """All questions of all dialogues in one form, in a store of its own; and the noise.
 
     That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything. within:
     makes the message of a question or of one of those. among: so many imported messages each owner has besides.
+    tool_tokens: so many a model looks up besides, by several wordings of the question.
     """
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
@@ -133,7 +156,7 @@ async def answered(
             asking = Asking(database, Ranker(database, vector_search))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
-                await asking.ask(session, question, texts, within(question.text))
+                await asking.ask(session, question, texts, within(question.text), tool_tokens)
                 for session, texts, question in track(asked, f"Asking in the {form} form", console=_TELLING)
             ]
             noise: dict[str, float] = {}
@@ -157,6 +180,13 @@ def is_in(text: str, request: str) -> bool:
     return line in request or (len(line) > RECOGNISED and any(line[at : at + RECOGNISED] in request for at in starts))
 
 
+def answer_words(answer: str, evidence: list[str], request: str) -> float | None:
+    """Of an answer's telling words in its evidence, the part that stands in a request; None: there are none."""
+    terms = QueryTerms(answer)
+    told = {term for text in evidence for term in terms.term_counts(text)}
+    return len(told & terms.term_counts(request).keys()) / len(told) if told else None
+
+
 async def _beside_peers(
     dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[Answered]
 ) -> dict[str, list[Answered]]:
@@ -175,11 +205,16 @@ def _noise(noise: dict[str, float]) -> str:
 
 
 _TELLING = Console(stderr=True)
-_TALK: dict[str, Within] = {
-    f"talk {place}{'' if marked else ', no mark'}": partial(inside_talk, place=place, is_marked=marked)
-    for marked in (True, False)
-    for place in Place
-}
+
+
+def _talk(lengths: list[int]) -> dict[str, Within]:
+    """What makes a message of a question, by how it is called in the tables."""
+    return {
+        f"talk of {words} {place}, {style}": partial(inside_talk, place=place, words=words, style=style)
+        for words in lengths
+        for place in Place
+        for style in Style
+    }
 
 
 async def main() -> None:
@@ -189,9 +224,13 @@ async def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures into this file")
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
     parser.add_argument("--peers", action="store_true", help="ask other methods too; compares meanings")
-    parser.add_argument("--talk", action="store_true", help="ask each question inside 24 words of talk too")
+    parser.add_argument(
+        "--talk", type=int, nargs="*", choices=PARTS, help="ask each question inside so many words of talk too"
+    )
+    parser.add_argument("--tool", action="store_true", help="look each question up by memory_recall too, reworded")
     parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
+    lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
     dialogues = read_dialogues(arguments.path)
     local = LocalModels()
     models = MeaningModels(LocalEmbedder(local) if arguments.embedder else None)
@@ -199,12 +238,15 @@ async def main() -> None:
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}
         talked = {
-            name: await answered(dialogues, Form.GROUP, models, within)
-            for name, within in (_TALK.items() if arguments.talk else ())
+            name: await answered(dialogues, Form.PERSONAL, models, within) for name, within in _talk(lengths).items()
         }
         hidden = {
             f"{form}, among {arguments.among:,}": await answered(dialogues, form, models, among=arguments.among)
-            for form in (Form if arguments.among else ())
+            for form in ((Form.PERSONAL,) if arguments.among else ())
+        }
+        looked_up = {
+            f"memory_recall, {tokens:,} tokens": await answered(dialogues, Form.PERSONAL, models, tool_tokens=tokens)
+            for tokens in (TOOL_TOKENS if arguments.tool else ())
         }
         if arguments.peers:
             compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
@@ -215,7 +257,7 @@ async def main() -> None:
     for form, (answers, noise) in measured.items():
         console.print(f"{form} form, {_noise(noise)}", soft_wrap=True)
         console.print(ranking(form, answers))
-    for besides in filter(None, (talked, hidden)):
+    for besides in filter(None, (looked_up, talked, hidden)):
         console.print(headline({name: answers for name, (answers, _) in besides.items()}))
     for name, (_, noise) in (talked | hidden).items():
         console.print(f"{name}, {_noise(noise)}", soft_wrap=True)
@@ -225,6 +267,7 @@ async def main() -> None:
         figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}"}
         figures |= {"questions": len(measured[Form.GROUP][0])}
         figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
+        figures |= {"tool": {name: summary(answers) for name, (answers, _) in looked_up.items()}} if looked_up else {}
         figures |= {"talk": {name: summary(answers) for name, (answers, _) in talked.items()}} if talked else {}
         figures |= {"among": {name: summary(answers) for name, (answers, _) in hidden.items()}} if hidden else {}
         figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}

@@ -32,11 +32,11 @@ _KEY = re.compile(r"D(\d+):(\d+)")
 class Form(StrEnum):
     """How two people's messages are kept: as in a group, a turn each, or as a user's and an assistant's."""
 
-    GROUP = "group"
-    PRIVATE = "private"
-    """The questions as they are, with both speakers' names."""
     PERSONAL = "private, I and you"
     """The questions as the first speaker would ask the second."""
+    PRIVATE = "private"
+    """The questions as they are, with both speakers' names."""
+    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the keys of the messages that answer it."""
+    """A question with the keys of the messages that answer it, and the answer."""
 
     text: str
     evidence: frozenset[str]
     category: int
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,9 @@ def _dialogue(read: dict[str, Any]) -> Dialogue:
     )
     known = {said.key for session in sessions for said in session}
     questions = (
-        Question(asked["question"], _keys(asked.get("evidence", ())) & known, asked["category"])
+        Question(
+            asked["question"], _keys(asked.get("evidence", ())) & known, asked["category"], str(asked.get("answer", ""))
+        )
         for asked in read["qa"]
         if asked["category"] in CATEGORIES
     )

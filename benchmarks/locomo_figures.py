@@ -21,7 +21,11 @@ _PLACES = (*(f"R@{depth}" for depth in DEPTHS), "MRR")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What became of one question. shown: the share of its evidence in the request; ranks: of each that was found."""
+    """What became of one question. shown: the share of its evidence in the request; ranks: of each that was found.
+
+    words: the share of the answer's words, of those that stand in the evidence, that stand in the request; None: there
+    are none.
+    """
 
     category: int
     shown: float
@@ -29,12 +33,14 @@ class Answered:
     milliseconds: float
     evidence: int
     ranks: tuple[int, ...]
+    words: float | None = None
 
     def figures(self) -> dict[str, float]:
         """The figures of this question by their names."""
         found = {f"R@{depth}": sum(rank <= depth for rank in self.ranks) / self.evidence for depth in DEPTHS}
         reciprocal = 1 / min(self.ranks) if self.ranks else 0.0
-        return {"any": float(self.shown > 0), "all": float(self.shown == 1), **found, "MRR": reciprocal}
+        words = {} if self.words is None else {"words": self.words}
+        return {"any": float(self.shown > 0), "all": float(self.shown == 1), **words, **found, "MRR": reciprocal}
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -48,8 +54,8 @@ def summary(answers: list[Answered]) -> dict[str, list[float]]:
     """Mean and interval of each figure, in percent."""
     figures = [one.figures() for one in answers]
     summed: dict[str, list[float]] = {}
-    for name in figures[0]:
-        values = [of[name] for of in figures]
+    for name in dict.fromkeys(name for of in figures for name in of):
+        values = [of[name] for of in figures if name in of]
         summed[name] = [round(100 * value, 1) for value in (statistics.fmean(values), *interval(values))]
     return summed
 
@@ -74,14 +80,13 @@ def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict
 
 def headline(answers: Mapping[str, list[Answered]]) -> Table:
     """What stands in the requests, by form."""
-    table = Table("form", "questions", "any", "all", "tokens", "ms", title="Evidence in the request")
+    table = Table("form", "questions", "any", "all", "answer words", "tokens", "ms", title="Evidence in the request")
     for form, some in answers.items():
         figures = summary(some)
         tokens = statistics.fmean(one.tokens for one in some)
         spent = statistics.median(one.milliseconds for one in some)
-        table.add_row(
-            form, str(len(some)), _cell(figures["any"]), _cell(figures["all"]), f"{tokens:.0f}", f"{spent:.1f}"
-        )
+        cells = [_cell(figures[name]) if name in figures else "" for name in ("any", "all", "words")]
+        table.add_row(form, str(len(some)), *cells, f"{tokens:.0f}", f"{spent:.1f}")
     return table
 
 

@@ -1,14 +1,18 @@
-"""Talk such as stands around questions in real messages: at least 24 words, for a question the same at every run.
+"""Talk such as stands around questions in real messages: some 10, 16, 24 or 40 words, for a question the same each run.
 
-It asks nothing, has to do with no conversation, and was written before any code was run on it. A line is a half of it.
+It asks nothing, has to do with no conversation, and was written before any code was run on it. And a question in other
+wordings, as a model may look it up: made without a model, of its own words alone.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from enum import StrEnum
 
-HALVES = """
+from memory.text.words import sought_parts
+
+LONG = """
 The bus broke down again this morning. I walked the last mile home.
 Sorry for the late reply, my phone was charging in the other room.
 What a week! Nothing but meetings, and the heating is still not fixed.
@@ -42,6 +46,26 @@ They repainted the stairwell green. Everybody hates it, but at least it is clean
 The market was packed today, I only got onions and a bunch of dill.
 Nobody told me that the shops close early now, so supper is toast.
 """
+SHORT = """
+So, back home at last.
+I am so tired today.
+The kettle is broken again.
+It has been raining since.
+My phone is almost empty.
+The stairs nearly killed me.
+That soup was too hot.
+We missed the early bus.
+The cat woke me twice.
+I burnt the toast again.
+Everyone here has a cold.
+The lift is stuck again.
+I just found my gloves.
+The radio plays old songs.
+My shoes are still wet.
+They closed the little bakery.
+"""
+PARTS = {10: (SHORT, SHORT), 16: (LONG, SHORT), 24: (LONG, LONG), 40: (LONG, LONG, LONG, SHORT)}
+"""Of which lines talk of so many words is made."""
 LEADS = ("", "", "", "Anyway, ", "By the way: ", "oh and ")
 """What a question that stands behind something may begin with."""
 ENDS = (".", "\n", "...")
@@ -56,13 +80,37 @@ class Place(StrEnum):
     AROUND = "around"
 
 
-def inside_talk(question: str, place: Place, *, is_marked: bool = True) -> str:
-    """A question with talk before it, after it, or half of it on each side. is_marked: with its question mark."""
+class Style(StrEnum):
+    """How a question is written, and the talk around it."""
+
+    MARKED = "marked"
+    UNMARKED = "no mark"
+    TRANSCRIPT = "transcript"
+    """As what was spoken is written down by some: no punctuation and no capitals at all."""
+
+
+def inside_talk(question: str, place: Place, words: int = 24, style: Style = Style.MARKED) -> str:
+    """A question with so many words of talk before it, after it, or half of them on each side."""
     source = random.Random(f"{place}: {question}")
-    first, second = source.sample(HALVES.strip().splitlines(), 2)
+    parts: list[str] = []
+    for lines in PARTS[words]:
+        parts.append(source.choice([line for line in lines.strip().splitlines() if line not in parts]))
     lead, end = source.choice(LEADS), source.choice(ENDS)
-    asked = question if is_marked and question.endswith(("?", ".")) else question.rstrip("?. ") + end
+    asked = question if style is not Style.UNMARKED and question.endswith(("?", ".")) else question.rstrip("?. ") + end
     led = f"{lead}{asked[0].lower()}{asked[1:]}" if lead else asked
-    if place is Place.AFTER:
-        return f"{asked} {first} {second}"
-    return f"{first} {second} {led}" if place is Place.BEFORE else f"{first} {led} {second}"
+    before = {Place.BEFORE: len(parts), Place.AFTER: 0, Place.AROUND: len(parts) // 2}[place]
+    message = " ".join([*parts[:before], led if before else asked, *parts[before:]])
+    return as_transcript(message) if style is Style.TRANSCRIPT else message
+
+
+def as_transcript(message: str) -> str:
+    """A message without punctuation and capitals."""
+    return " ".join(re.sub(r"[^\w\s'’]|(?<!\w)['’]|['’](?!\w)", " ", message.lower()).split())
+
+
+def wordings(question: str) -> list[str]:
+    """A question, its telling words, both halves of these, and the longest: at most five, as a model may send them."""
+    words = sought_parts(question)[0]
+    half = (len(words) + 1) // 2
+    longest = sorted(words, key=len)[-2:]
+    return [*dict.fromkeys(filter(None, (question, *map(" ".join, (words, words[:half], words[half:], longest)))))]

@@ -11,28 +11,27 @@ import structlog
 
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
-from bot.commands.imports import ImportCommands
+from bot.commands.files import ImportCommands, SkillCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
-from bot.commands.skills import SkillCommands
+from bot.commands.sharing import SharingCommands
 from bot.commands.status import MemoryReport, Status
 from bot.commands.tools import ToolCommands, ToolReport
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.import_learning import BackgroundImportLearning
+from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
-from bot.services import MemoryServices
+from bot.services import MemoryServices, replica_of
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web import page_address
 from bot.web.server import Pages
 from config.models import load_catalogue
-from config.settings import MemoryScope, Settings, check_together
+from config.settings import Settings, check_together
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
@@ -45,7 +44,7 @@ from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.search.activation import use_half_life
-from memory.service.usage import UsageLog
+from memory.service.usage import Quota, UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
@@ -59,8 +58,7 @@ from pipeline.runner import Pipeline
 from pipeline.skills import Skills
 from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
-from pipeline.systems.auto_compaction import AutoCompaction
-from pipeline.systems.context_building import ContextBuilding
+from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
@@ -68,25 +66,25 @@ from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
     consolidate_tool,
     episode_tool,
+    history_search_tool,
     learn_tool,
+    memory_file_tool,
     note_tools,
     procedure_tool,
     stats_tool,
 )
-from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.mcp.approval import Approvals
 from pipeline.tools.mcp.config import McpConfig, read_config
 from pipeline.tools.mcp.tools import McpTools
-from pipeline.tools.media import MEDIA_TOOLS, media_tools
+from pipeline.tools.media import MEDIA_TOOLS, SKILL_TOOL, media_tools, skill_tool
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.plain_reminders import PlainReminders
-from pipeline.tools.reminders import reminder_tools
-from pipeline.tools.skills import SKILL_TOOL, skill_tool
+from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.jobs.replication import Replication
     from bot.models import MeaningModels
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
@@ -132,6 +130,7 @@ class App:
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
+    replication: Replication | None
 
     @property
     def database(self) -> Database:
@@ -167,6 +166,13 @@ async def open_app(
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
+        replica = replica_of(settings, clock)
+        replication: Replication | None = None
+        if replica is not None:
+            from bot.jobs.replication import Replication  # late: few have one
+
+            replication = Replication(replica, database, memory.copies, memory.jobs, clock)
+            memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
@@ -174,17 +180,34 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         await housekeeping.begin()
         catalogue = catalogue or load_catalogue()
-        usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue))
+        quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
+        usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue), quota, memory.zone_of)
         models = models_of(settings, catalogue, memory, clock, stack)
         await housekeeping.remove_traces()  # now that all are known that keep some
         metrics, meter = _metered(settings, usage)
         router = ModelRouter(
-            models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
+            models,
+            meter,
+            counter,
+            patience=settings.llm_timeout,
+            daily_limit=settings.daily_token_limit,
+            has_used_up=usage.has_used_up,
         )
         talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         app = _assemble(
-            settings, clock, memory, counter, usage, talking, metrics, meaning, embedding, housekeeping, stack
+            settings,
+            clock,
+            memory,
+            counter,
+            usage,
+            talking,
+            metrics,
+            meaning,
+            embedding,
+            housekeeping,
+            replication,
+            stack,
         )
         stack.push_async_callback(app.runner.close)
         yield app
@@ -201,6 +224,7 @@ def _assemble(
     meaning: MeaningModels,
     embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
+    replication: Replication | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
@@ -238,7 +262,7 @@ def _assemble(
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
-    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
+    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens, memory.sharing)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
@@ -292,6 +316,7 @@ def _assemble(
                 memory.sessions,
                 memory.zone_of,
                 memory.lookup,
+                memory.sharing,
                 enabled=enabled,
                 tells=notices_enabled,
             ),
@@ -306,9 +331,7 @@ def _assemble(
         owe=memory.turns.owe,
     )
     lanes = SessionQueues(memory.sessions)
-    memory_report = MemoryReport(
-        memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
-    )
+    memory_report = MemoryReport(memory, clock, enabled=enabled)
     tool_report = ToolReport(mcp, models)
     status = Status(
         memory.sessions,
@@ -320,54 +343,24 @@ def _assemble(
         meaning,
         embedding,
         tool_report,
+        replication,
         lanes,
         clock,
         started=clock(),
     )
-    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.database.private)
-    looking = MemoryQueries(
-        memory.entries,
-        memory.activation_log,
-        memory.recall,
-        memory.reading,
-        memory.reinforcement,
-        memory.search,
-        memory.lookup,
-        page_address(settings.web_url),
-    )
-    changing = MemoryCommands(
-        memory.entries,
-        memory.learning,
-        memory.forgetting,
-        memory.undo,
-        memory.lookup,
-        memory.long_term,
-        memory.portable,
-        memory.zone_of,
-        clock,
-        enabled=enabled,
-    )
-    preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
-    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    keeping_skills = SkillCommands(skills, memory.media, sources, memory.entries)
-    importing = (
-        (ImportCommands(memory.foreign_import, memory.media, sources, memory.sessions, learning),) if enabled else ()
-    )
-    reminding_commands = ReminderCommands(memory.reminders)
-    using = () if mcp.config.is_empty else (ToolCommands(approvals, tool_report),)
-    groups = (
-        conversation,
-        looking,
-        changing,
-        reminding_commands,
-        preferring,
-        *using,
-        letting_in,
-        keeping_skills,
-        *importing,
-    )
-    shared = settings.memory_scope is MemoryScope.SHARED
-    commands = command_table(groups, remembers=enabled, shared=shared)
+    groups = [
+        ConversationCommands(memory, compaction, background, status, lanes),
+        MemoryQueries(memory, page_address(settings.web_url)),
+        MemoryCommands(memory, clock, enabled=enabled),
+        ReminderCommands(memory.reminders),
+        SettingsCommands(memory, models, usage.price_of, clock),
+        *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
+        *([SharingCommands(memory)] if memory.sharing.enabled else []),
+        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
+        SkillCommands(memory, sources, skills),
+        *([ImportCommands(memory, sources, learning)] if enabled else []),
+    ]
+    commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
         lanes,
         CommandRunner(commands, memory.sessions, effects, languages),
@@ -379,7 +372,10 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
-    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
+    pages = Pages()
+    return App(
+        settings, clock, memory, models, runner, jobs, tasks, health, sources, pages, metrics, checker, mcp, replication
+    )
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

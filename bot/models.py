@@ -14,14 +14,12 @@ from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError, own_model
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
-from pipeline.media.files import MediaSources
+from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import MediaReader
-from pipeline.media.transcription import Transcriber
 from pipeline.models.endpoint import Endpoint, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import Defaults, OpenAIModel
-from pipeline.models.routing import ModelRouter, Models
-from pipeline.models.yielding import YieldingModel
+from pipeline.models.routing import ModelRouter, Models, YieldingModel
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
 if TYPE_CHECKING:

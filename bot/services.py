@@ -10,9 +10,10 @@ from memory.browsing import MemoryBrowser
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
+from memory.facts.sharing import Sharing
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import Forgetting, PendingErasures
+from memory.forgetting import Forgetting
 from memory.imports.importing import ForeignImport
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
@@ -38,9 +39,12 @@ from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
+from memory.store.erasure import PendingErasures
+from memory.store.file_copies import FileCopies
 from memory.store.notices import PendingNotices
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
+from memory.transfer.replica import Replica, ReplicaPlace
 
 if TYPE_CHECKING:
     from memory.clock import Clock
@@ -74,23 +78,26 @@ class MemoryServices:
         self.files = MarkdownFiles(
             folder, self.zone_of, recent_days=settings.memory_recent_days, max_memory_size=settings.memory_max_size
         )
-        self.history = HistoryFiles(self.files)
-        self.daily_notes = DailyNotes(database, self.files, self.zone_of)
+        self.copies = copies = FileCopies(database, settings.mneme_data_dir) if settings.replica_url else None
+        self.history = HistoryFiles(self.files, copies)
+        self.daily_notes = DailyNotes(database, self.files, self.zone_of, copies)
         self.moving = ChatMigration(database, self.files, self.preferences, clock)
 
-        self.ledger = Ledger(database, self.files, clock, self.zone_of)
+        self.ledger = Ledger(database, self.files, clock, self.zone_of, copies)
         self.entries = EntryStore(database, self.ledger)
         self.long_term = LongTermMemory(self.files, self.ledger)
         self.procedures = Procedures(self.ledger)
         self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
-        self.traces = PendingErasures(database)
-        self.undo = Undo(database, self.files, self.traces, clock)
+        self.traces = PendingErasures(database, copies)
+        self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
         self.portable = Portable(database, folder)
         self.importer = Importer(database, folder)
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 
-        self.search = Search(database)
+        is_family = settings.memory_scope is MemoryScope.FAMILY
+        self.sharing = Sharing(database, self.ledger, enabled=is_family)
+        self.search = Search(database, family=is_family)
         self.vectors = Vectors(database)
         self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
         vector_search = None
@@ -119,6 +126,19 @@ class MemoryServices:
     def _introduces(self, session_id: str) -> bool:
         """Whether a session's first reminder says how its zone is changed."""
         return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
+
+
+def replica_of(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:
+    """The replica that the settings name, or the one at `url` with their keys; None where there is to be none."""
+    place = url or settings.replica_url
+    if place is None:
+        return None
+    access_key, secret_key = (
+        key.get_secret_value() if key is not None else None
+        for key in (settings.replica_access_key, settings.replica_secret_key)
+    )
+    there = ReplicaPlace(place, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
+    return Replica(there, settings.mneme_data_dir, clock)
 
 
 def decay_of(settings: Settings) -> Decay:

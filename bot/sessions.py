@@ -16,6 +16,7 @@ from config.texts import _, use_language
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
+from pipeline.arrival import inbox_ids
 from pipeline.turn import Turn
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class SessionRunner:
         """The inbox ids of everything that waits here or is worked on."""
         lanes = self.lanes.all()
         held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
-        return {a.inbox_id for a in (*held, *self._immediate.values()) if a.inbox_id is not None}
+        return set(inbox_ids([*held, *self._immediate.values()]))
 
     def _is_message(self, arrival: Arrival) -> bool:
         """Whether a turn is made of an arrival together with others: of what is neither a command nor a task."""

@@ -1,4 +1,4 @@
-"""What the process may take: files and connections that are open at once, and time to look for garbage."""
+"""What the process is and may take: its version; handles that are open at once, and time to look for garbage."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DISTRIBUTION = "mneme-bot"
+"""What is installed is called so; the command is called mneme."""
 WANTED = 8192
 """Handles that are enough for everything; many systems give 1,024 until a program asks for more."""
 # The clients' parts: Telegram, up to three models, and as much again for files, the database and what is closing.
 _SHARES = 8
 _LEAST = 4
+
+
+def program_version() -> str:
+    """The version of what is installed."""
+    from importlib.metadata import version
+
+    return version(DISTRIBUTION)
 
 
 def ask_for_handles() -> None:

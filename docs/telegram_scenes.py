@@ -44,10 +44,11 @@ class CallbackHandler:
 
 @dataclass(frozen=True, slots=True)
 class Sends:
-    """Ann sends a file."""
+    """Ann sends a file. answer: what the model says to it."""
 
     name: str
     content: bytes
+    answer: str
     changes: int = 1
 
 

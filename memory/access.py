@@ -28,6 +28,7 @@ _LENGTH = 10
 ASKED_PER_HOUR = 5
 """Strangers at most about whom the owner is asked in an hour, so that nobody fills their chat by being many."""
 _HOUR = timedelta(hours=1)
+_LEAVE_FAMILY = "DELETE FROM family WHERE owner = ?"
 
 
 class NoMember(MnemeError):
@@ -70,6 +71,10 @@ class AccessList:
         self._tries = Tally()
         self._tried = ""
         self._asked: deque[datetime] = deque(maxlen=ASKED_PER_HOUR)
+
+    def owner_of(self, chat: int) -> str:
+        """Whose memory a person or a group has."""
+        return f"{self._channel}:{chat}"
 
     async def new_claim_code(self) -> str:
         """A fresh one-time code; it replaces an earlier one and is valid for a day."""
@@ -147,6 +152,7 @@ class AccessList:
     async def refuse(self, user_id: int) -> None:
         """Don't let a stranger in, or no longer, and ask about them no more. Who has claimed the bot stays."""
         async with self._database.transaction() as connection:
+            await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
             await connection.execute(
                 "DELETE FROM members WHERE channel = ? AND user_id = ? AND let_in", (self._channel, user_id)
             )
@@ -156,10 +162,12 @@ class AccessList:
 
     async def revoke(self, user_id: int) -> None:
         """Let a member in no longer, from the next message on. Raises NoMember."""
-        gone = await self._database.write(
-            "DELETE FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
-        )
-        if not gone:
+        async with self._database.transaction() as connection:
+            await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
+            gone = await connection.execute(
+                "DELETE FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
+            )
+        if not gone.rowcount:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
 
     async def has_members(self) -> bool:

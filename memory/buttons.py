@@ -83,6 +83,11 @@ def page_button(address: str) -> Button:
     return Button(_("Open the page"), address, again=True)
 
 
+def share_button(entry: int, about: str) -> Button:
+    """Has the family know the entry of that number."""
+    return Button(_("For all"), f"/share_{entry}", about)
+
+
 def edit_button(entry: int, about: str) -> Button:
     """Asks for what the entry of that number is to say instead."""
     return Button(_("Edit"), f"/edit_{entry}", about, again=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,18 +24,30 @@ if TYPE_CHECKING:
     from memory.store.button_rows import OutgoingReply
 
 
+LONGEST_MESSAGE = 1_000_000
+"""Characters of a message that are kept in the log. What the model sees of it is bounded by its window."""
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # all control characters but tab, line feed and carriage return
+    "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
+    "\ufeff\ufff9-\ufffb]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """One message or command from a person.
 
-    speaker: who says it, where several people talk. speaker_id, message_id: the channel's own; inbox_id: where the
-    channel keeps it until its turn is committed. held: it waits for the person's next message (/stop). quoted: the
-    message that it answers, for the model to read and not to be kept. files: what came with it; album: what the
-    messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of what
-    is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place the
-    answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
-    of the message with the button. language: what its sender reads, as a tag of their program's. attempts: how
-    many runs of the program were killed over it. task: it is no message of a person, but a task whose hour has come.
+    speaker: who says it, where several people talk; sender: what its sender is called, everywhere. speaker_id,
+    message_id: the channel's own; inbox_id: where the channel keeps it until its turn is committed. held: it waits
+    for the person's next message (/stop). quoted: the message that it answers, for the model to read and not to be
+    kept. files: what came with it; album: what the messages of one album have in common. origin: whom a forward is
+    from, where that is told. media: the numbers of what is to be looked at anew, in the place of a text. replaces:
+    the message, by the channel's id, whose place the answer takes, since a button under it was pressed. pressed: it
+    was pressed and not written, and message_id is that of the message with the button. language: what its sender
+    reads, as a tag of their program's. attempts: how many runs of the program were killed over it. task: it is no
+    message of a person, but a task whose hour has come.
     """
 
     address: Address
@@ -43,6 +57,7 @@ class Arrival:
     channel: Channel
     speaker: str | None = None
     speaker_id: str | None = None
+    sender: str | None = None
     message_id: str | None = None
     inbox_id: int | None = None
     held: bool = False
@@ -78,6 +93,11 @@ class Arrival:
         return self.speaker_id if self.speaker is not None else None
 
 
+def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
+    """Where the channel keeps arrivals; what is kept nowhere has none."""
+    return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
+
+
 def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     """A task whose hour has come, as its session takes it up."""
     return Arrival(
@@ -103,6 +123,22 @@ def given_up(arrivals: Iterable[Arrival]) -> str:
     """What is said of arrivals that the program was killed over: why nothing comes of them, and which they are."""
     words = " ".join(" ".join(arrival.text for arrival in arrivals)[:QUOTED_CHARACTERS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
+
+
+def clean(text: str) -> str:
+    """`text` in normal form C, without control characters, lone surrogates and directional overrides.
+
+    Right-to-left and left-to-right marks stay: they are part of how Hebrew and Arabic are written.
+    """
+    # a surrogate pair that came as two characters is put together; half a pair can't be stored
+    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
+    # controls go first: a letter and its accent may have stood on both sides of one
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", paired))
+    plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if len(plain) > LONGEST_MESSAGE:
+        note = f"\n[... the rest of {len(plain)} characters was not kept]"
+        plain = plain[: LONGEST_MESSAGE - len(note)] + note
+    return plain
 
 
 class Channel(Protocol):

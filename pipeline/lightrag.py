@@ -28,11 +28,8 @@ SHORTEST_QUERY = 3
 """LightRAG rejects queries of fewer characters."""
 PAGE = 200
 """Documents that are listed at a time; the most that LightRAG takes."""
+# the sources of our documents: session, turn, provenance
 _OURS = re.compile(r"mneme \S+ \d+ (?P<provenance>\w+)")
-# the sources of our documents, now and as earlier versions wrote them: session, turn, provenance
-_OURS_ONCE = re.compile(r"\w+:\S+/\d+")
-
-
 _NOT_FORGOTTEN = N_("LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there.")
 
 
@@ -88,7 +85,9 @@ class LightRag:
     async def forget(self) -> None:
         """Delete every document that we sent. Raises LightRagError when that can't be done."""
         try:
-            ids = [document["id"] for document in await self.documents() if _is_ours(str(document.get("file_path")))]
+            ids = [
+                document["id"] for document in await self.documents() if _OURS.fullmatch(str(document.get("file_path")))
+            ]
             if not ids:
                 return
             # LightRAG deletes in the background, and only when it does nothing else
@@ -131,7 +130,6 @@ class LightRag:
         return None if response.is_success else f"it answers with status {response.status_code}"
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
 
@@ -151,7 +149,3 @@ def _provenance(source: str) -> Provenance:
     ours = _OURS.fullmatch(source)
     is_known = ours is not None and ours["provenance"] in set(Provenance)
     return Provenance(ours["provenance"]) if ours is not None and is_known else Provenance.FOREIGN
-
-
-def _is_ours(source: str) -> bool:
-    return bool(_OURS.fullmatch(source) or _OURS_ONCE.fullmatch(source))

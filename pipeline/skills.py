@@ -63,7 +63,6 @@ class SkillPackage:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
         return sum(map(len, self.files.values()))
 
 

@@ -64,7 +64,6 @@ class Turn:
 
     @property
     def talking(self) -> ChatModel:
-        """The model that talks in this turn."""
         assert self.model is not None, "InputSanitizing gives it"  # noqa: S101  # or ends the turn: the order table
         return self.model
 

@@ -95,7 +95,6 @@ class _Gate:
         return self._open.is_set()
 
     async def passed(self) -> None:
-        """Wait until it is open."""
         await self._open.wait()
 
     @contextmanager

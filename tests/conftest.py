@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # a slow machine is no failure, and nothing is written outside of a test's own folder
 hypothesis.settings.register_profile("mneme", deadline=None, database=None)
+hypothesis.settings.register_profile("long", deadline=None, database=None, max_examples=10_000)
 hypothesis.settings.load_profile("mneme")
 # a test that fails before it has closed its database must not keep pytest from ending: the program waits for no thread
 aiosqlite.core.Thread = partial(Thread, daemon=True)  # type: ignore[attr-defined, assignment]  # no choice is offered

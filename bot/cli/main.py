@@ -18,7 +18,7 @@ from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
 from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
-from config.process import ask_for_handles
+from config.process import ask_for_handles, program_version
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ mneme setup"""
 
 def _version(show: bool) -> None:
     if show:
-        from importlib.metadata import version
-
-        typer.echo(f"mneme {version('mneme')}")
+        typer.echo(f"mneme {program_version()}")
         raise typer.Exit
 
 
@@ -138,14 +136,19 @@ def run() -> None:
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
     from bot.monitoring import ServiceManager, reporting
+    from bot.services import replica_of
     from bot.telegram.service import run_telegram
-    from memory.store.snapshots import only_runner
+    from memory.clock import system_clock
+    from memory.store.data_lock import only_runner
 
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
+        if (replica := replica_of(settings, system_clock)) is not None:
+            await replica.claim()  # before a database is made here that a replica would have to be brought over
         async with (
             open_app(settings) as app,
+            app.replication.running() if app.replication is not None else contextlib.nullcontext(),
             reporting(manager, app.health, app.runner.lanes),
             _observed(app),
             _memory_served(app),
@@ -165,7 +168,7 @@ def _memory_served(app: App) -> AbstractAsyncContextManager[None]:
     if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
     check_packages()
-    from bot.web.serving import memory_served
+    from bot.web.asgi import memory_served
 
     return memory_served(app)
 

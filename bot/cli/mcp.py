@@ -16,8 +16,7 @@ from memory.errors import MnemeError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.tools.mcp.config import ServerConfig
-    from pipeline.tools.mcp.presets import Preset
+    from pipeline.tools.mcp.config import Preset, ServerConfig
 
 mcp_cli = typer.Typer()  # without a command it serves memory: bot/cli/main.py
 
@@ -42,7 +41,7 @@ def add(
     env: Pairs = None,
 ) -> None:
     """Add a server, or change one. Values may be ${NAME}: what the environment of the bot says."""
-    from pipeline.tools.mcp.presets import PRESETS
+    from pipeline.tools.mcp.config import PRESETS
 
     given = words or []
     if preset is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.start import settings_with_logging
+from config.errors import ConfigurationError
 from memory.clock import system_clock
 from memory.errors import StoreError
 
@@ -57,25 +58,41 @@ def backup(
 
 
 def restore(
-    archive: Annotated[Path, typer.Argument(metavar="FILE", help="What `mneme backup` wrote.")],
+    archive: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="What `mneme backup` wrote.", show_default=False)
+    ] = None,
+    replica: Annotated[
+        str | None, typer.Option(metavar="URL", help="Take over the replica there instead, as REPLICA_URL names it.")
+    ] = None,
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="The data directory; default: the bot's.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Replace what is there, without asking.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace what is there, and take over from a machine that is alive.")
+    ] = False,
 ) -> None:
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
+    from bot.services import replica_of
     from config.settings import DATABASE_NAME
-    from memory.transfer.backup import Restore
+    from memory.transfer.restore import Restore
 
-    folder = (into.expanduser().absolute() if into is not None else None) or settings_with_logging(
-        quiet=True
-    ).mneme_data_dir
+    if (archive is None) == (replica is None):
+        raise ConfigurationError("Name the file of a backup, or a replica by --replica URL.")
+    settings = settings_with_logging(quiet=True)
+    folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
     if restoring.occupied and not yes and sys.stdin.isatty():
         yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
-    done = restoring.run(archive, replace=yes)
-    typer.echo(f"{_counted(done.manifest)} of {done.manifest.made_at} are in {folder}.")
+    settings = settings.model_copy(update={"mneme_data_dir": folder})
+    if archive is not None:
+        done = restoring.run(archive, replace=yes)
+        kept, brought = done.kept, f"{_counted(done.manifest)} of {done.manifest.made_at} are"
+    elif (named := replica_of(settings, system_clock, replica)) is not None:
+        kept, newest = restoring.from_replica(named, replace=yes)
+        until = f" until {newest:%Y-%m-%d %H:%M:%S} UTC" if newest is not None else ""
+        brought = f"What the replica had{until} is"
+    typer.echo(f"{brought} in {folder}.")
     typer.echo("That is the whole state, also who is let in, the settings and the messages that wait.")
-    if done.kept is not None:
-        typer.echo(f"What was there before is in {done.kept}.")
+    if kept is not None:
+        typer.echo(f"What was there before is in {kept}.")
 
 
 def _counted(manifest: Manifest) -> str:

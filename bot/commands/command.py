@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from config.settings import MemoryScope
 from config.texts import N_, _, use_language
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
@@ -43,7 +44,9 @@ I am Mneme, and I remember what we talk about. Just write to me.
 What you tell me I still know next month: /memory shows it, /forget and /undo take it back.
 {whose}""")
 _OWN = N_("It stays on the computer that runs me, and comes up in no other chat.")
+_OF_FAMILY = N_("It stays on the computer that runs me; of it the family reads only what you share yourself (/share).")
 _SHARED = N_("It stays on the computer that runs me, as one memory for all chats that are let in here.")
+_WHOSE = {MemoryScope.CHAT: _OWN, MemoryScope.FAMILY: _OF_FAMILY, MemoryScope.SHARED: _SHARED}
 _FORGETS = N_("""\
 I am Mneme. Just write to me.
 I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
@@ -52,21 +55,23 @@ HELP = "help"
 # How help puts the commands together.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
+    (N_("Family"), ("share", "unshare", "shared")),
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
     (N_("Reminders"), ("reminders",)),
     (N_("Settings"), ("settings", "language", "timezone", "notices", "model", "tools")),
-    (N_("People"), ("letin", "keepout")),
+    (N_("People"), ("letin", "keepout", "usage")),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """One use of a command. asker: who says it, where several people talk."""
+    """One use of a command. asker: who says it, where several people talk; sender: what they are called."""
 
     session: Session
     name: str
     argument: str
     asker: str | None = None
+    sender: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +196,9 @@ class Introduction:
     chats have one.
     """
 
-    def __init__(self, table: Mapping[str, Command], *, remembers: bool, shared: bool) -> None:
+    def __init__(self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope) -> None:
         self._table = table
-        self._greeting = (_REMEMBERS, _SHARED if shared else _OWN) if remembers else (_FORGETS, "")
+        self._greeting = (_REMEMBERS, _WHOSE[scope]) if remembers else (_FORGETS, "")
 
     @command("start", N_("Say hello"), immediate=True)
     async def start(self, call: CommandCall) -> Answer:
@@ -212,10 +217,10 @@ class Introduction:
         return _("There is no command /{name}: /help lists them all.", name=call.name)
 
 
-def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) -> dict[str, Command]:
+def command_table(groups: Iterable[object], *, remembers: bool, scope: MemoryScope) -> dict[str, Command]:
     """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
     table: dict[str, Command] = {}
-    for group in (Introduction(table, remembers=remembers, shared=shared), *groups):
+    for group in (Introduction(table, remembers=remembers, scope=scope), *groups):
         for command in commands_of(group):
             if command.name in table:
                 raise ValueError(f"two commands are called /{command.name}")
@@ -251,7 +256,8 @@ class CommandRunner:
                     refused = await _forbidden(arrival, command)
                     if refused is not None:
                         return refused
-                    return await self._once(arrival, command, CommandCall(session, name, argument, arrival.asker))
+                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender)
+                    return await self._once(arrival, command, call)
             except MnemeError as error:
                 return str(error)
             except Exception:

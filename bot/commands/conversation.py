@@ -13,11 +13,10 @@ from memory.buttons import Button, rows_of
 if TYPE_CHECKING:
     from bot.commands.status import Status
     from bot.jobs.background import BackgroundConsolidation
+    from bot.services import MemoryServices
     from bot.sessions import SessionQueues
     from memory.log.compaction import CompactionService
     from memory.log.sessions import Session
-    from memory.log.turn_log import TurnLog
-    from memory.store.private import PrivateTalks
 
 STOP = "stop"
 PRIVATE = "private"
@@ -30,12 +29,11 @@ COMPACT_MOST = 100
 class ConversationCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    turns: TurnLog
+    services: MemoryServices
     compaction: CompactionService
     background: BackgroundConsolidation
     reports: Status
     lanes: SessionQueues
-    private_talks: PrivateTalks
 
     @command("new", N_("Start a new conversation; what I remember stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
@@ -62,7 +60,7 @@ class ConversationCommands:
 
     async def _end_private(self, session: Session) -> str:
         """End a private talk; what to say of it."""
-        held_back = await self.private_talks.end(session.id)
+        held_back = await self.services.database.private.end(session.id)
         self.lanes.drop_held(session.id, held_back)
         return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
 
@@ -70,7 +68,7 @@ class ConversationCommands:
     async def private(self, call: CommandCall) -> CommandResult:
         if call.session.private:
             return _("This talk is private already: nothing of it is kept, and /new ends it.")
-        await self.private_talks.begin(call.session.id)
+        await self.services.database.private.begin(call.session.id)
         text = _(
             "This talk is private from here on. I use what I already know, but learn and note "
             "nothing new, and set no reminders. What is said is held in memory only, and is gone "
@@ -127,8 +125,7 @@ class ConversationCommands:
 
     @command("retry", N_("Answer the last message again"))
     async def retry(self, call: CommandCall) -> CommandResult:
-        """/retry [#TURN]"""
-        last = await self.turns.last(call.session.id)
+        last = await self.services.turns.last(call.session.id)
         if last is not None and call.argument and call.argument != f"#{last.id}":
             return _("Something else was said since: /retry alone tries the last message again.")
         if last is None and call.session.private:

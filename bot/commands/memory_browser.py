@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from config.texts import N_, _, in_line, ngettext
-from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of
+from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of, share_button
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
 from memory.search.reading import Wanted
@@ -19,16 +19,14 @@ from memory.store.entry import TYPED_KINDS, Author, Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bot.services import MemoryServices
     from memory.buttons import Keyboard
     from memory.ledger.entries import EntryStore
     from memory.log.sessions import Session
-    from memory.search.activation import ActivationLog, ActivationReason
+    from memory.search.activation import ActivationReason
     from memory.search.formatting import ResultPage
-    from memory.search.lookup import MemoryLookup, NamedMemory
-    from memory.search.reading import MemoryReader
-    from memory.search.recall import Recall
-    from memory.search.search import Hit, Search
-    from memory.store.decay import Reinforcement
+    from memory.search.lookup import NamedMemory
+    from memory.search.search import Hit
     from memory.store.entry import Entry
 
 PAGE = 10
@@ -71,13 +69,7 @@ FILE = "MEMORY.md"
 class MemoryQueries:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    entries: EntryStore
-    activation_log: ActivationLog
-    recaller: Recall
-    reading: MemoryReader
-    reinforcement: Reinforcement
-    search: Search
-    lookup: MemoryLookup
+    services: MemoryServices
     page: str | None
 
     @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS)
@@ -86,27 +78,30 @@ class MemoryQueries:
             # the Mini App opens in private chats only
             return await self._overview(call.session.owner, self.page if call.asker is None else None)
         owner = call.session.owner
-        named = await quoted_name(self.entries, owner, call.argument)
+        named = await quoted_name(self.services.entries, owner, call.argument)
         if named is not None:
             return await self._entry(owner, named)
         hint = await also_called(
-            self.entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
+            self.services.entries,
+            owner,
+            call.argument,
+            N_('There is also an entry called {name}: /memory "{name}" shows it.'),
         )
         if call.argument.lower() == WHY:
-            of_file = len(await self.lookup.lines(owner))
-            return format_reasons(await self.activation_log.last(call.session.id), of_file) + hint
+            of_file = len(await self.services.lookup.lines(owner))
+            return format_reasons(await self.services.activation_log.last(call.session.id), of_file) + hint
         if call.argument.lower() == UNSURE:
-            unsure = await self.entries.unconfirmed(owner, PAGE + 1)
+            unsure = await self.services.entries.unconfirmed(owner, PAGE + 1)
             choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE])
             return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
-            lines = await self.lookup.lines(owner)
+            lines = await self.services.lookup.lines(owner)
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._found(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
-        counts = await self.entries.counts(owner)
+        counts = await self.services.entries.counts(owner)
         kinds = (*Kind, *counts)
         kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(what.lower())
         # without such a page, what is called so can only be the entry
@@ -115,18 +110,21 @@ class MemoryQueries:
         return await self._entry(owner, call.argument)
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
-        entry = await self.entries.get(owner, name)
-        return Answer(format_entry(entry), entry_keyboard(entry))
+        entry = await self.services.entries.get(owner, name)
+        is_own_alone = entry.unconfirmed is None and entry.shared_at is None
+        may_share = is_own_alone and await self.services.sharing.includes(owner)
+        rows = ((share_button(entry.id, entry.content),),) if may_share else ()
+        return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
 
     async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
-        kinds = tuple(await self.entries.counts(owner))
+        kinds = tuple(await self.services.entries.counts(owner))
         words, page = _page_of(argument)
-        hits = await self.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
         if page > _pages(len(hits)):
             words, page = argument, 1
-            hits = await self.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
-        of_file = [memory for memory in await self.lookup.meant_by(words, owner) if memory.is_line]
+            hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        of_file = [memory for memory in await self.services.lookup.meant_by(words, owner) if memory.is_line]
         if not hits:
             if of_file:
                 return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
@@ -138,16 +136,16 @@ class MemoryQueries:
         return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
 
     async def _overview(self, owner: str, page: str | None) -> CommandResult:
-        counts = await self.entries.counts(owner)
-        of_file = len(await self.lookup.lines(owner))
+        counts = await self.services.entries.counts(owner)
+        of_file = len(await self.services.lookup.lines(owner))
         if not counts and not of_file:
             return _("I remember nothing yet: tell me something, or send /remember TEXT.")
-        newest = await self.entries.newest(owner, PAGE)
+        newest = await self.services.entries.newest(owner, PAGE)
         parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
         kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
         kinds += [f"{FILE}: {of_file}"] if of_file else []
         parts += [", ".join(kinds), _("/memory KIND lists one kind, /memory search WORDS finds the rest.")]
-        unsure = bool(await self.entries.unconfirmed(owner, 1))
+        unsure = bool(await self.services.entries.unconfirmed(owner, 1))
         rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
         rows = rows if page is None else (*rows, (page_button(page),))
         return Answer("\n\n".join(parts), rows)
@@ -163,7 +161,7 @@ class MemoryQueries:
                     pages=pages,
                 )
             )
-        entries = await self.entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        entries = await self.services.entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
         return _page(head, kind, (page, pages), entries, (_("Newer"), _("Older")), hint)
 
@@ -174,11 +172,13 @@ class MemoryQueries:
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
-        results = await self.recaller.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        results = await self.services.recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not results:
             return _(NOTHING_FOUND)
         if not call.session.private:
-            await self.reinforcement.recalled(result.hit.id for result in results if result.hit.name is not None)
+            await self.services.reinforcement.recalled(
+                result.hit.id for result in results if result.hit.name is not None
+            )
         return "\n".join(f"- {result.text}" for result in results)
 
     async def _mentions(self, argument: str, session: Session) -> str:
@@ -188,14 +188,14 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self.reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+                result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
         if result_page is None:
             subject = argument
-            result_page = await self.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
         if result_page is None:
             return _(NOTHING_FOUND)
         if not session.private:
-            await self.reinforcement.recalled(result_page.entries)
+            await self.services.reinforcement.recalled(result_page.entries)
         more = ngettext(
             "{command} shows {n} more.",
             "{command} shows {n} more.",

@@ -15,15 +15,11 @@ from memory.store.entry import Author, NewEntry
 from memory.transfer.archive import TooLarge
 
 if TYPE_CHECKING:
-    from memory.clock import Clock, TimezoneLookup
-    from memory.facts.learning import Learning
-    from memory.forgetting import Extent, Forgetting
-    from memory.ledger.entries import EntryStore
-    from memory.ledger.page import LongTermMemory
-    from memory.ledger.undo import Undo, Undone
-    from memory.search.lookup import MemoryLookup
+    from bot.services import MemoryServices
+    from memory.clock import Clock
+    from memory.forgetting import Extent
+    from memory.ledger.undo import Undone
     from memory.store.entry import Entry
-    from memory.transfer.exporting import Portable
 
 ALL = "all"
 CONFIRMATION = "confirm"
@@ -47,14 +43,7 @@ MOST_BYTES = 50_000_000
 class MemoryCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    entries: EntryStore
-    learning: Learning
-    forgetting: Forgetting
-    undoing: Undo
-    lookup: MemoryLookup
-    long_term: LongTermMemory
-    portable: Portable
-    zone_of: TimezoneLookup
+    services: MemoryServices
     clock: Clock
     enabled: bool
 
@@ -70,14 +59,14 @@ class MemoryCommands:
             raise WrongArgument(
                 _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
             )
-        existing = await self.learning.reinforce_known(call.session.owner, call.argument)
+        existing = await self.services.learning.reinforce_known(call.session.owner, call.argument)
         if existing is not None:
             return _(
                 "I already know that as **{name}**: {content}",
                 name=existing.name,
                 content=existing.content,
             )
-        entry = await self.entries.add(call.session.owner, NewEntry(call.argument))
+        entry = await self.services.entries.add(call.session.owner, NewEntry(call.argument))
         return await self._undoable(
             _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
         )
@@ -90,11 +79,11 @@ class MemoryCommands:
         owner = call.session.owner
         with_text = _EDIT.fullmatch(call.argument)
         if with_text is None:
-            name = await quoted_name(self.entries, owner, call.argument) or call.argument
-            return _asked_for_text(await self.entries.get(owner, name))
+            name = await quoted_name(self.services.entries, owner, call.argument) or call.argument
+            return _asked_for_text(await self.services.entries.get(owner, name))
         name = with_text["number"] or with_text["name"]
-        former = await self.entries.get(owner, name)
-        entry = await self.entries.edit(owner, name, with_text["text"])
+        former = await self.services.entries.get(owner, name)
+        entry = await self.services.entries.edit(owner, name, with_text["text"])
         text = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
         before = _("It said: {content}", content=former.content)
         return await self._undoable(f"{text}\n\n{before}", entry)
@@ -104,8 +93,8 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
-        if call.argument.lower() == IMPORTED and await self.entries.holder(owner, IMPORTED) is None:
-            count, change = await self.entries.confirm_imported(owner)
+        if call.argument.lower() == IMPORTED and await self.services.entries.holder(owner, IMPORTED) is None:
+            count, change = await self.services.entries.confirm_imported(owner)
             if change is None:
                 return _("Nothing that was imported is waiting for your word.")
             text = ngettext(
@@ -114,8 +103,8 @@ class MemoryCommands:
                 count,
             )
             return Answer(text, ((undo_button(change, ""),),))
-        name = await quoted_name(self.entries, owner, call.argument) or call.argument
-        entry = await self.entries.confirm(owner, name)
+        name = await quoted_name(self.services.entries, owner, call.argument) or call.argument
+        entry = await self.services.entries.confirm(owner, name)
         return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
 
     @command("forget", N_("Delete an entry, or everything"), "NAME|all", access=Access.MANAGERS)
@@ -126,14 +115,14 @@ class MemoryCommands:
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             return await self._forget_one(owner, call.argument)
         if words == [ALL]:
-            extent = format_extent(await self.forgetting.extent(owner))
+            extent = format_extent(await self.services.forgetting.extent(owner))
             warning = _(
                 "This deletes {extent} for good, and can't be undone. To go ahead, send: {command}",
                 extent=extent,
                 command=f"/forget all {CONFIRMATION}",
             )
             warning += await also_called(
-                self.entries,
+                self.services.entries,
                 owner,
                 ALL,
                 N_('There is also an entry called {name}: /forget "{name}" deletes only that.'),
@@ -142,27 +131,31 @@ class MemoryCommands:
             return Answer(warning, ((sure, Button(_("Keep it"), f"/forget all {REFUSAL}", in_place=True)),))
         if REFUSAL in words:
             return _("Nothing was deleted.")
-        gone = await self.forgetting.forget_all(call.session.owner)
+        gone = await self.services.forgetting.forget_all(call.session.owner)
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
     async def _forget_one(self, owner: str, argument: str) -> CommandResult:
         """Forget what is called so; where nothing is, offer what the words may mean."""
         if (line := _LINE.fullmatch(argument)) is not None:
-            said, change = await self.long_term.remove_line(owner, line["digest"], Author.USER)
+            said, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
             text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
             return Answer(text, ((undo_button(change, said),),)) if change is not None else text
-        quoted = await quoted_name(self.entries, owner, argument)
-        if quoted is None and not argument.startswith("#") and await self.entries.holder(owner, argument) is None:
-            meant = await self.lookup.meant_by(argument, owner)
+        quoted = await quoted_name(self.services.entries, owner, argument)
+        if (
+            quoted is None
+            and not argument.startswith("#")
+            and await self.services.entries.holder(owner, argument) is None
+        ):
+            meant = await self.services.lookup.meant_by(argument, owner)
             if meant:
                 lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in meant]
                 return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(meant))
-        entry = await self.entries.remove(owner, quoted or argument)
+        entry = await self.services.entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
         return await self._undoable(text, entry, editable=False)
 
     async def _undoable(self, text: str, entry: Entry, *, editable: bool = True) -> CommandResult:
-        change = await self.undoing.newest_of(entry)
+        change = await self.services.undo.newest_of(entry)
         if change is None:
             return text
         edit = (edit_button(entry.id, entry.content),) if editable else ()
@@ -171,7 +164,7 @@ class MemoryCommands:
     @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
         number = re.fullmatch(r"#(\d{1,15})", call.argument)
-        undone = await self.undoing.undo(call.session.owner, int(number[1]) if number else None)
+        undone = await self.services.undo.undo(call.session.owner, int(number[1]) if number else None)
         if undone is None:
             return _("That was undone already.") if number else _("There is nothing to undo.")
         return format_undo(undone)
@@ -179,11 +172,11 @@ class MemoryCommands:
     @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:
         owner = call.session.owner
-        extent = await self.forgetting.extent(owner)
+        extent = await self.services.forgetting.extent(owner)
         if not (extent.messages or extent.entries or extent.files or extent.reminders):
             return _("There is nothing to export: nothing was said or remembered here yet.")
         try:
-            packed = await self.portable.zipped(owner, MOST_BYTES)
+            packed = await self.services.portable.zipped(owner, MOST_BYTES)
         except TooLarge:
             return _(
                 "What I remember is more than the {megabytes} MB that can be sent: run "
@@ -191,7 +184,7 @@ class MemoryCommands:
                 megabytes=MOST_BYTES // 1_000_000,
                 owner=owner,
             )
-        name = f"mneme-export-{self.clock().astimezone(self.zone_of(call.session.id)):%Y-%m-%d}.zip"
+        name = f"mneme-export-{self.clock().astimezone(self.services.zone_of(call.session.id)):%Y-%m-%d}.zip"
         return Answer(_contents(extent, name), document=Document(name, packed))
 
 

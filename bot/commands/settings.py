@@ -1,5 +1,5 @@
-"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout: who may
-come in.
+"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout /usage:
+who may come in, and what each chat uses.
 """
 
 from __future__ import annotations
@@ -8,27 +8,32 @@ import asyncio
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.status import format_cost
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
 from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
 
 if TYPE_CHECKING:
+    from bot.services import MemoryServices
     from memory.access import AccessList
     from memory.buttons import Keyboard
-    from memory.clock import Clock, TimezoneLookup
+    from memory.clock import Clock
+    from memory.facts.sharing import Sharing
     from memory.log.sessions import Session
-    from memory.service.preferences import NoticeSettings, PreferenceStore
-    from memory.service.usage import PriceOf
+    from memory.service.usage import PriceOf, UsageLog
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
 
+FAMILY = "family"
+GUEST = "guest"
+"""What somebody comes in as under MEMORY_SCOPE=family."""
 BUTTONS_PER_ROW = 2
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
 
@@ -67,9 +72,7 @@ def all_settings() -> Button:
 class SettingsCommands:
     """What the commands do: each keeps what was chosen for a chat, and says what holds now."""
 
-    preferences: PreferenceStore
-    zone_of: TimezoneLookup
-    notices_of: NoticeSettings
+    services: MemoryServices
     models: ModelChoice
     price_of: PriceOf
     clock: Clock
@@ -85,10 +88,10 @@ class SettingsCommands:
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         """The commands that change what holds, each with the label of its button and what it is at present."""
-        zone, model = self.zone_of(session.id), await self.models.of(session.address.owner)
-        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.notices_of(session.id)])
+        zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
+        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
         language = LANGUAGES[spoken()]
-        if self.preferences.known(session.address.owner).language is not None:
+        if self.services.preferences.known(session.address.owner).language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
@@ -115,13 +118,13 @@ class SettingsCommands:
                     languages=_all_languages(),
                 )
             )
-        await self.preferences.change(chat, language=code)
-        with use_language(await self.preferences.language(chat)):
+        await self.services.preferences.change(chat, language=code)
+        with use_language(await self.services.preferences.language(chat)):
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
-        current = (await self.preferences.get(chat)).language
+        current = (await self.services.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
         auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
@@ -131,7 +134,7 @@ class SettingsCommands:
         if not call.argument:
             text = _(
                 "It is {hour} here ({zone}). To change the zone, name a city or a country: /timezone Kyiv.",
-                **self._now(self.zone_of(call.session.id)),
+                **self._now(self.services.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
         zones = await asyncio.to_thread(zones_called, call.argument)  # CLDR's tables are read the first time
@@ -145,7 +148,7 @@ class SettingsCommands:
         )
 
     async def _set_zone(self, call: CommandCall, zone: str) -> str:
-        await self.preferences.change(call.session.address.owner, zone=zone)
+        await self.services.preferences.change(call.session.address.owner, zone=zone)
         return _(
             "Times here are now in {zone}: it is {hour}. Reminders already set keep their zone.",
             **self._now(ZoneInfo(zone)),
@@ -160,8 +163,8 @@ class SettingsCommands:
         if notices and notices not in set(Notices):
             raise WrongArgument(_("/notices takes on, quiet or off."))
         if notices:
-            await self.preferences.change(call.session.address.owner, notices=Notices(notices))
-        present = self.notices_of(call.session.id)
+            await self.services.preferences.change(call.session.address.owner, notices=Notices(notices))
+        present = self.services.notices_of(call.session.id)
         choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
@@ -229,18 +232,60 @@ class AccessCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
     access: AccessList
+    sharing: Sharing
+    usage: UsageLog
+
+    @command("usage", N_("What each chat has used today"), access=Access.OWNER)
+    async def used(self, call: CommandCall) -> str:
+        lines = []
+        for chat in await self.usage.chats_today():
+            spent = await self.usage.today(chat)
+            cost = f", {format_cost(spent.cost)}" if spent.priced else ""
+            lines.append(f"- {chat}: {number(spent.tokens)}{cost}")
+        return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("Nobody has used anything today.")
 
     @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
-    async def let_in(self, call: CommandCall) -> str:
-        user = _user_in(call)
-        await self.access.let_in(user)
-        return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
+    async def let_in(self, call: CommandCall) -> CommandResult:
+        """/letin ID; under MEMORY_SCOPE=family a role stands behind it, and ID may be a group's that is let in"""
+        number, _space, role = call.argument.partition(" ")
+        role = role.strip().lower()
+        if not self.sharing.enabled or role not in (FAMILY, GUEST):
+            user = _user_in(call)
+            if self.sharing.enabled:
+                return Answer(
+                    _("As what may {user} use me? The family reads what is shared; a guest does not.", user=user),
+                    (admission_buttons(user, asks_for_role=True),),
+                )
+            await self.access.let_in(user)
+            return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
+        group = re.fullmatch(r"-\d{1,15}", number)
+        user = int(group[0]) if group is not None else _user_in(replace(call, argument=number))
+        if user > 0:
+            await self.access.let_in(user)
+        owner = self.access.owner_of(user)
+        await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
+        if group is not None:
+            return (
+                _("{user} reads what the family shares now.", user=user)
+                if role == FAMILY
+                else _("{user} no longer reads what the family shares.", user=user)
+            )
+        if role == GUEST:
+            return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
+        return _("{user} is one of the family now: ask them to write again.", user=user)
 
     @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
         user = _user_in(call)
         await self.access.refuse(user)
         return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
+
+
+def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
+    """Lets somebody in; asks_for_role: as one of the family or as a guest."""
+    if not asks_for_role:
+        return (Button(_("Let in"), f"/letin_{user}"),)
+    return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")
 
 
 def _user_in(call: CommandCall) -> int:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
 from memory.search.activation import Layer
+from memory.service.usage import Quota
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from bot.commands.tools import ToolReport
     from bot.jobs.background import BackgroundEmbedding
+    from bot.jobs.replication import Replication
     from bot.models import MeaningModels
+    from bot.services import MemoryServices
     from bot.sessions import SessionQueues
     from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
-    from memory.ledger.entries import EntryStore
     from memory.log.compaction import CompactionService
     from memory.log.sessions import Session, SessionService
-    from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
@@ -36,16 +37,12 @@ WIDTH = 28
 _SHARE_CELLS = 5
 
 
-class Report(Protocol):
-    """A report of another module."""
-
-    async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
-
-
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should."""
+    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should.
+
+    replication None: there is to be no replica.
+    """
 
     sessions: SessionService
     builder: PromptBuilder
@@ -55,7 +52,8 @@ class Status:
     memory: MemoryReport
     meaning: MeaningModels
     embedding: BackgroundEmbedding | None
-    tools: Report
+    tools: ToolReport
+    replication: Replication | None
     lanes: SessionQueues
     clock: Clock
     started: datetime
@@ -63,10 +61,11 @@ class Status:
     async def text(self, session: Session) -> str:
         groups = [
             *await self._conversation(session),
-            await self._spending(),
+            await self._spending(session),
             *await self.memory.groups(session),
             *await self._found_by_meaning(session.owner),
             *await self.tools.groups(session),
+            *self._replica(),
             self._queue(session.id),
         ]
         return "\n\n".join(map(str, groups))
@@ -96,12 +95,19 @@ class Status:
             until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
-    async def _spending(self) -> Group:
-        """What all models have cost today, in all chats together."""
-        spent = await self.usage.today()
-        rows = [(_("tokens"), number(spent.tokens))]
-        rows += [(_("cost"), format_cost(spent.cost))] if spent.priced else []
-        return Group(_("Today, in all chats"), tuple(rows), notes=_unpriced(spent))
+    async def _spending(self, session: Session) -> Group:
+        """What all models have cost today: in all chats together, or of what this one may use."""
+        quota = self.usage.quota
+        is_limited = quota != Quota()
+        spent = await self.usage.today(session.address.owner if is_limited else None)
+        tokens, cost = number(spent.tokens), format_cost(spent.cost)
+        rows = [(_("tokens"), tokens if quota.tokens is None else _part_of(spent.tokens, quota.tokens))]
+        if quota.cost is not None:
+            rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
+        elif spent.priced:
+            rows.append((_("cost"), cost))
+        title = _("Today, in this chat") if is_limited else _("Today, in all chats")
+        return Group(title, tuple(rows), notes=_unpriced(spent))
 
     async def _found_by_meaning(self, owner: str) -> list[Group]:
         """How far the vectors of an owner are, where there is an embedder or there should be one."""
@@ -111,6 +117,15 @@ class Status:
         made = await self.embedding.progress(owner)
         rows = ((_("model"), self.meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
+
+    def _replica(self) -> list[Group]:
+        """How old the replica is, where there is to be one."""
+        if self.replication is None:
+            return []
+        age = self.replication.age
+        rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
+        notes = (_("It can't be written now: see `mneme doctor`."),) if self.replication.is_behind else ()
+        return [Group(_("Replica"), rows, notes=notes)]
 
     def _queue(self, session_id: str) -> Group:
         """What waits and what runs, and since when."""
@@ -150,21 +165,19 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """What is remembered for a session's owner. files None: memory is off."""
+    """What is remembered for a session's owner. enabled: whether memory is on."""
 
-    files: MarkdownFiles | None
-    entries: EntryStore
-    activation: Activation
-    activation_log: ActivationLog
+    services: MemoryServices
     clock: Clock
+    enabled: bool
 
     async def groups(self, session: Session) -> list[Group]:
-        if self.files is None:
+        if not self.enabled:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        today, recent = await self.files.note_counts(session.owner, self.clock())
-        counts = await self.entries.counts(session.owner)
+        today, recent = await self.services.files.note_counts(session.owner, self.clock())
+        counts = await self.services.entries.counts(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
-        size = len((await self.files.read_long_term(session.owner)).encode())
+        size = len((await self.services.files.read_long_term(session.owner)).encode())
         rows = (
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
             (_("memories"), number(sum(counts.values()))),
@@ -176,12 +189,12 @@ class MemoryReport:
 
     def stays(self) -> str:
         """What of memory stays where a conversation ends."""
-        return _("What I remember stays.") if self.files is not None else _("Memory is off (MEMORY_ENABLED).")
+        return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
         """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
-        reasons = await self.activation_log.last(session.id)
-        baseline = await self.activation.baseline_count(session.owner)
+        reasons = await self.services.activation_log.last(session.id)
+        baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.commands.command import Access, CommandCall, WrongArgument, command
+from bot.commands.command import Access, Command, CommandCall, WrongArgument, command
 from bot.commands.status import Group
 from config.texts import N_, _, ngettext, number
 from pipeline.tools.mcp.approval import Answer
@@ -55,6 +56,10 @@ class ToolReport:
         return [Group(_("Tools of other programs"), rows, notes=tuple(notes))]
 
 
+# what is tapped under a question, while its turn waits
+_answering = partial(Command, immediate=True, repeatable=True, listed=False)
+
+
 class ToolCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
@@ -64,7 +69,6 @@ class ToolCommands:
 
     @command("tools", N_("Tools of other programs, and which may run unasked"), "[reset]", access=Access.MANAGERS)
     async def tools(self, call: CommandCall) -> str:
-        """/tools [reset]"""
         chat = call.session.address.owner
         if call.argument == RESET:
             await self._approvals.ask_anew(chat)
@@ -81,38 +85,20 @@ class ToolCommands:
         known = ["\n".join([_("Settled in this chat, until /tools reset:"), *lines])] if lines else []
         return "\n\n".join([*groups, *asks, *known])
 
-    @command("yes", N_("Run the tool, this once"), immediate=True, repeatable=True, listed=False)
+    @_answering("yes", N_("Run the tool, this once"))
     async def yes(self, call: CommandCall) -> str:
-        """/yes"""
         return self._answer(call, Answer.ONCE)
 
-    @command("no", N_("Don't run the tool"), immediate=True, repeatable=True, listed=False)
+    @_answering("no", N_("Don't run the tool"))
     async def no(self, call: CommandCall) -> str:
-        """/no"""
         return self._answer(call, Answer.NOT_NOW)
 
-    @command(
-        "always",
-        N_("Run the tool, in this chat always"),
-        immediate=True,
-        repeatable=True,
-        listed=False,
-        access=Access.MANAGERS,
-    )
+    @_answering("always", N_("Run the tool, in this chat always"), access=Access.MANAGERS)
     async def always(self, call: CommandCall) -> str:
-        """/always"""
         return self._answer(call, Answer.ALWAYS)
 
-    @command(
-        "never",
-        N_("Don't run the tool, in this chat never"),
-        immediate=True,
-        repeatable=True,
-        listed=False,
-        access=Access.MANAGERS,
-    )
+    @_answering("never", N_("Don't run the tool, in this chat never"), access=Access.MANAGERS)
     async def never(self, call: CommandCall) -> str:
-        """/never"""
         return self._answer(call, Answer.NEVER)
 
     def _answer(self, call: CommandCall, answer: Answer) -> str:

@@ -88,7 +88,6 @@ class ConsoleChannel:
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        """Show nothing."""
         yield
 
     async def show_text(self, text: str) -> None:

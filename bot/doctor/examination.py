@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from pydantic import SecretStr
 
-from bot.doctor import installation, services, tools
+from bot.doctor import installation, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
 from config.logs import redact
@@ -34,6 +34,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "data directory": installation.data_directory,
     "database": installation.database,
     "last backup": installation.last_backup,
+    "replica": services.replica,
     "disk": installation.disk,
     "time zone": installation.time_zone,
     "token": services.telegram,
@@ -41,7 +42,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "embedder": services.embeddings,
     "LightRAG": services.lightrag,
     "skills": installation.skills,
-    "tools": tools.tools,
+    "tools": services.tools,
 }
 """What looks at each subject, in the order in which they are told."""
 

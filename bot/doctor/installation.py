@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from config.process import program_version
 from config.settings import settings_file, system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
@@ -176,5 +177,5 @@ async def time_zone(patient: DoctorContext) -> list[Finding]:
 
 def versions() -> Finding:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    text = f"mneme {version('mneme')}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
+    text = f"mneme {program_version()}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
     return ok("versions", text)

@@ -1,10 +1,11 @@
-"""Checks of what answers: Telegram, by whose clock this machine's too, the model, embeddings, LightRAG."""
+"""Checks of what answers: Telegram, by its clock this machine's too, the model, embeddings, LightRAG, MCP servers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,7 +14,10 @@ from telegram.error import Forbidden, InvalidToken, TelegramError
 
 from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from bot.jobs.replication import TOO_OLD
 from bot.models import awake, endpoint_of, meaning_models
+from bot.services import replica_of
+from bot.tasks import Backoff
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue, own_model
@@ -27,6 +31,8 @@ from pipeline.local.model_files import is_present, weights_path
 from pipeline.models.model import ModelError
 from pipeline.models.probe import probe
 from pipeline.models.request_body import Part
+from pipeline.tools.mcp.config import read_config
+from pipeline.tools.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from memory.clock import Clock
     from pipeline.models.probe import Probed
+    from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_PATIENCE = 10.0
 """Seconds to wait for Telegram."""
@@ -60,6 +67,9 @@ TAKE_IT = (
 LET_IN = "Have the web server in front pass TELEGRAM_WEBHOOK_URL on to 127.0.0.1 at METRICS_PORT, and start the bot."
 SET_CLOCK = "Set the clock, on a server with `timedatectl set-ntp true`."
 
+TAKE_OVER = "Run `mneme restore --replica URL` to go on here, or set another REPLICA_URL."
+REPLICATE = "Start the bot, which writes it; if it runs, its log says why it can't."
+
 BUSY_PATIENCE = 0.5
 """Seconds to wait for another program that writes: what is found is then not kept for the bot, which finds it anew."""
 MODEL_PATIENCE = 60.0
@@ -74,6 +84,25 @@ FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
 CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint it names a local model."
 EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words meanwhile."
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
+
+
+async def replica(patient: DoctorContext) -> list[Finding]:
+    """Whether the replica can be read, is this machine's, and how old it is; nothing where there is to be none."""
+    name, there = "replica", replica_of(patient.settings, patient.clock)
+    if there is None:
+        return []
+    try:
+        lease = await there.lease()
+        newest = await there.newest(lease.number) if lease is not None else None
+    except StoreError as error:
+        return [failed_as_said(name, error)]
+    if lease is not None and not there.holds(lease):
+        return [failed(name, f"{there.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
+    if newest is None:
+        return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
+    age = max(timedelta(), patient.clock() - newest)
+    text = f"{there.place.url} is {age.total_seconds() / 60:.0f} minutes old"
+    return [warning(name, text, REPLICATE)] if age > TOO_OLD else [ok(name, text)]
 
 
 class _Watch:
@@ -273,3 +302,35 @@ def _embedded(patient: DoctorContext, catalogue: ModelCatalogue) -> Finding:
         state = "damaged or not whole" if weights.exists() else "not here yet"
         return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
     return ok("model", f"The embedded {local.name} is at {weights}; its engine loads")
+
+
+CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
+CORRECT_FILE = (
+    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
+)
+
+
+async def tools(patient: DoctorContext) -> list[Finding]:
+    """Whether each server can be connected to and tells its tools."""
+    settings = patient.settings
+    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+    if config.trouble is not None:
+        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
+    if config.is_empty:
+        return [ok("tools", "No MCP server is configured")]
+    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+    return [*await asyncio.gather(*(_tried(server) for server in config.servers)), *unusable]
+
+
+async def _tried(server: ServerConfig) -> Finding:
+    subject = f"tools of {server.name}"
+    connection = ServerConnection(server, Backoff(), lambda: None)
+    connection.start()
+    try:
+        await connection.tried.wait()
+        if connection.trouble is not None:
+            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
+        enabled = sum(server.offers(tool.name) for tool in connection.tools)
+        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
+    finally:
+        await connection.close()

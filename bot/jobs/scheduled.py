@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from bot.tasks import BackgroundTasks
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
-    from memory.forgetting import PendingErasures
     from memory.ledger.ledger import Ledger
     from memory.mail.pruning import Pruning
     from memory.reminders.dates import NearDates
     from memory.service.jobs import JobLog
+    from memory.store.erasure import PendingErasures
     from memory.store.integrity import IntegrityCheck
     from memory.store.notices import PendingNotices
 

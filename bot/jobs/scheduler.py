@@ -22,7 +22,6 @@ class Again(BaseTrigger):  # type: ignore[misc]  # the library has no types
         self._pause = timedelta(seconds=seconds)
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """When it is due next."""
         return now + self._pause
 
 

@@ -12,8 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bot.mcp_server.owner import served_owner
-from bot.mcp_server.server import memory_server
+from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
 from bot.web.asgi import HOST
 
@@ -40,7 +39,6 @@ class BearerToken:
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http" or self._has_token(Headers(scope=scope)):
             await self._app(scope, receive, send)
             return

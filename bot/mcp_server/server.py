@@ -1,11 +1,10 @@
-"""The MCP server: what it lists, and how requests become calls of the tools. The same over every transport."""
+"""The MCP server: whose memory it serves, what it lists, how requests become calls. The same over every transport."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -29,16 +28,25 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 
+from bot.console.console import console_address
 from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES
+from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
+from config.process import program_version
+from config.settings import MemoryScope
 from config.texts import SOURCE, use_language
+from memory.access import AccessList
+from memory.clock import system_clock
 from memory.errors import MnemeError
+from memory.log.sessions import SHARED_OWNER, Address
 from pipeline.tools.toolbox import ToolContext
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from bot.mcp_server.tools import MemoryTools
+    from bot.services import MemoryServices
+    from config.settings import Settings
     from pipeline.tools.toolbox import Tool
 
     Request = ServerRequestContext[Any]
@@ -85,7 +93,7 @@ def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
     serving = _Serving(tools, owner_of)
     return Server(
         "mneme",
-        version=version("mneme"),
+        version=program_version(),
         title="Mneme",
         instructions=INSTRUCTIONS,
         on_list_tools=serving.list_tools,
@@ -165,3 +173,34 @@ class _Serving:
                 open_world_hint=False,
             ),
         )
+
+
+async def served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
+    """The owner that is named, by `named` or MCP_OWNER; else the only one, or the private chat of the bot's owner.
+
+    Raises ConfigurationError where that is nobody, or not clear.
+    """
+    owners = await memory.stats.owners()
+    named = named or settings.mcp_owner
+    if named is not None:
+        if named not in owners:
+            raise ConfigurationError(f"{named} has no memory here: {_listed(owners)}.")
+        return named
+    if settings.memory_scope is MemoryScope.SHARED:
+        return SHARED_OWNER
+    if len(owners) == 1:
+        return owners[0]
+    claimed = await AccessList(memory.database, TELEGRAM, system_clock).owners()
+    # the ids of groups are negative
+    people = claimed or [user for user in settings.telegram_allowed_ids if user > 0]
+    if len(people) == 1:
+        return Address(TELEGRAM, str(people[0])).owner
+    if not owners and settings.telegram_bot_token is None:  # as `mneme chat` has it, where nothing else is set up
+        return console_address("local").owner
+    raise ConfigurationError(
+        f"It is not clear whose memory is meant: {_listed(owners)}; name one with --owner or MCP_OWNER."
+    )
+
+
+def _listed(owners: list[str]) -> str:
+    return f"there is that of {', '.join(owners)}" if owners else "nobody has talked with the bot yet"

@@ -9,8 +9,7 @@ import typer
 from mcp.server.stdio import stdio_server
 
 from bot.cli.memory_cli import open_memory
-from bot.mcp_server.owner import served_owner
-from bot.mcp_server.server import memory_server
+from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
 from config.errors import ConfigurationError
 from memory.facts.checker import FactChecker

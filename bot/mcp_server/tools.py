@@ -180,7 +180,6 @@ class MemoryTools:
         return without_secrets(passage.text)
 
     async def long_term(self, owner: str) -> str:
-        """The text of MEMORY.md."""
         return without_secrets(await self._memory.long_term.read(owner))
 
     async def _checked(self, context: ToolContext, text: str, quote: str) -> CheckedFact:

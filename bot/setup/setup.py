@@ -26,8 +26,7 @@ from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError
 from memory.store.database import Database
-from pipeline.tools.mcp.config import read_config
-from pipeline.tools.mcp.presets import PRESETS
+from pipeline.tools.mcp.config import PRESETS, read_config
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from memory.store.database import Database
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
-from pipeline.models.probe import check_model, listed_models
+from pipeline.models.probe import listed_models, probe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,7 +136,7 @@ def _answers(chosen: Chosen, settings: Settings) -> bool:
         try:
             store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
             assumed = load_catalogue().window(model)
-            return await check_model(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)
+            return (await probe(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)).window
         finally:
             await database.close()
 

@@ -13,6 +13,7 @@ from telegram.constants import ChatMemberStatus
 from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
+from bot.commands.settings import admission_buttons
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, reason_of, send_part
 from bot.telegram.client import readable
@@ -65,6 +66,10 @@ _MOVED = N_(
 _REFUSED = N_(
     "For {duration} (hours, minutes, seconds) Telegram refused my token, as it does while a server of its kind starts "
     "or something on the way fails. That is over: what was written to me meanwhile comes now."
+)
+_REPLICA_OLD = N_(
+    "The replica of what I remember is {duration} old (hours, minutes, seconds): if this machine burned now, all since "
+    "then would be lost. `mneme doctor` on the machine says why."
 )
 _NOT_LET_IN = N_(
     "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
@@ -128,7 +133,8 @@ class GroupUnknown(MnemeError):
 class AccessControl:
     """Lets in whom it should, and turns away everybody else, each once.
 
-    allowed: the users and groups that the settings let in; remembers: whether memory is on.
+    allowed: the users and groups that the settings let in; remembers: whether memory is on; asks_for_role: whether the
+    owner says of who comes in if they belong to the family.
     """
 
     bot: PollingBot
@@ -139,6 +145,7 @@ class AccessControl:
     allowed: frozenset[int]
     remembers: bool
     tasks: BackgroundTasks
+    asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
     _wrong_codes: Tally = field(default_factory=Tally, init=False)
 
@@ -217,7 +224,7 @@ class AccessControl:
         for owner in owners:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.of_chat(address.owner)):
-                row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
+                row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) would like to use this bot.", name=letter.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
 
@@ -265,6 +272,10 @@ class AccessControl:
     async def tell_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
         await self._tell_owners(lambda: _(_REFUSED, duration=duration))
+
+    async def tell_of_replica(self, age: timedelta) -> None:
+        """Tell the owner that the replica is so old. Raises StoreError."""
+        await self._tell_owners(lambda: _(_REPLICA_OLD, duration=age))
 
     async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
         """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -18,7 +19,7 @@ from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, _, use_language
 from memory.errors import StoreError
 from memory.store.button_rows import OutgoingReply
-from pipeline.arrival import given_up
+from pipeline.arrival import inbox_ids
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -85,37 +86,39 @@ class TelegramChannel:
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn: through the outbox, or past it where that can't be written."""
+        if not await self._put_out(arrival, text, keyboard, document, inbox_ids=inbox_ids([arrival])):
+            parts = await laid_out(text) if document is None else await captioned(text, document)
+            await self.show_uncommitted([arrival], parts, arrival.replaces)
+
+    async def ask(self, arrival: Arrival, question: str, keyboard: Keyboard) -> bool:
+        """Put a question beside the turn of an arrival; whether it could be kept to be sent."""
+        return await self._put_out(replace(arrival, replaces=None), question, keyboard)
+
+    async def _put_out(
+        self,
+        arrival: Arrival,
+        text: str,
+        keyboard: Keyboard,
+        document: Document | None = None,
+        inbox_ids: Sequence[int] = (),
+    ) -> bool:
+        """Have the outbox send a text that belongs to no turn; whether it could be written."""
+        session_id = arrival.address.session_id
         try:
             await self.mailbox.answer(
-                arrival.address.session_id,
+                session_id,
                 text,
-                inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
+                inbox_ids=inbox_ids,
                 reply_to=arrival.reply_to,
                 replaces=arrival.replaces,
                 keyboard=keyboard,
                 asker=arrival.asker,
                 document=document,
             )
-            self.outbox.hurry(arrival.address.session_id)
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
-            parts = await laid_out(text) if document is None else await captioned(text, document)
-            await self.show_uncommitted([arrival], parts, arrival.replaces)
-
-    async def ask(self, arrival: Arrival, question: str, keyboard: Keyboard) -> bool:
-        """Put a question beside the turn of an arrival; whether it could be kept to be sent."""
-        try:
-            await self.mailbox.answer(
-                arrival.address.session_id,
-                question,
-                reply_to=arrival.reply_to,
-                keyboard=keyboard,
-                asker=arrival.asker,
-            )
-            self.outbox.hurry(arrival.address.session_id)
-        except StoreError as error:
-            log.warning("question_not_kept", reason=error.loggable)
             return False
+        self.outbox.hurry(session_id)
         return True
 
     async def may_manage(self, arrival: Arrival) -> bool:
@@ -135,23 +138,12 @@ class TelegramChannel:
         self._reactions.begins(arrival)
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
-        """Keep in the inbox that work on arrivals begins."""
         # what can't be counted, as on a full disk, is worked on all the same
         with contextlib.suppress(StoreError):
-            await self.mailbox.count_attempt(a.inbox_id for a in arrivals if a.inbox_id is not None)
-
-    async def give_up(self, arrival: Arrival) -> None:
-        """Answer an arrival that the program was killed over, and finish it."""
-        await self.mailbox.answer(
-            arrival.address.session_id,
-            given_up([arrival]),
-            inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
-            reply_to=arrival.message_id,
-        )
-        self.outbox.hurry(arrival.address.session_id)
+            await self.mailbox.count_attempt(inbox_ids(arrivals))
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        await self.mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)
+        await self.mailbox.hold(inbox_ids(arrivals))
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
         """Tell those whose messages the inbox still holds. Past the outbox: it is no news after the next start."""
@@ -202,7 +194,7 @@ class TelegramChannel:
         except SendFailed as failure:
             log.warning("reply_not_shown", reason=failure.reason)
             return False
-        self.shown |= {a.inbox_id for a in arrivals if a.inbox_id is not None}
+        self.shown.update(inbox_ids(arrivals))
         return True
 
 
@@ -252,5 +244,5 @@ class _TelegramReply:
         return await self._channel.show_uncommitted(self._arrivals, await laid_out(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        self._channel.mailbox.finished(a.inbox_id for a in self._arrivals if a.inbox_id is not None)
+        self._channel.mailbox.finished(inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)

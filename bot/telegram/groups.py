@@ -83,7 +83,6 @@ class ChatMigrations:
         self._present = {int(former): int(present) for former, present in moves.items()}
 
     def former_of(self, chat: int) -> set[int]:
-        """The ids that a chat had before."""
         return {former for former, present in self._present.items() if present == chat}
 
     def is_known(self, former: int, present: int) -> bool:

@@ -22,7 +22,7 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.reminders.delivery import is_task
 from memory.service.jobs import MOST_ATTEMPTS
-from pipeline.arrival import Arrival, task_arrival
+from pipeline.arrival import Arrival, given_up, inbox_ids, task_arrival
 from pipeline.models.client import load_sdk
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class InboxWorker:
         # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up
         for session_id, arrivals in by_session.items():
             task = self.tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
-            self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
+            self._handing[task] = session_id, set(inbox_ids(arrivals))
             task.add_done_callback(self._handing.pop)
 
     def _keep_back(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
@@ -269,7 +269,7 @@ class InboxWorker:
         """Leave an update that the program was killed over again and again, and tell its sender."""
         log.error("update_given_up", update=item.update_id, killed=item.attempts)
         with use_language(await self.runner.languages.of(letter.arrival)):
-            await self.channel.give_up(replace(letter.arrival, inbox_id=item.id))
+            await self.channel.say(replace(letter.arrival, inbox_id=item.id), given_up([letter.arrival]))
 
     async def _edited(
         self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]

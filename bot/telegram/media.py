@@ -4,43 +4,41 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import structlog
 from telegram import (
     Animation,
     Audio,
+    Document,
+    Game,
+    Giveaway,
+    GiveawayWinners,
+    Invoice,
+    LivePhoto,
     MessageOriginChannel,
     MessageOriginChat,
     MessageOriginHiddenUser,
     MessageOriginUser,
+    PaidMediaInfo,
+    PassportData,
+    PhotoSize,
+    Story,
+    TelegramObject,
+    Video,
+    VideoNote,
     Voice,
 )
 from telegram.ext import filters
 
 from bot.telegram import CHANNEL
-from bot.telegram.rich_message import rich_media, rich_text
 from config.texts import N_, in_line
 from memory.media.media import MediaFile, MediaKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from telegram import (
-        Contact,
-        Document,
-        Location,
-        Message,
-        MessageOrigin,
-        PhotoSize,
-        Poll,
-        TelegramObject,
-        Update,
-        VideoNote,
-    )
+    from telegram import Contact, Location, Message, MessageOrigin, Poll, Update
 
-
-log = structlog.get_logger(__name__)
 
 LONGEST_SIDE = 1600
 """Pixels of the photo that is chosen: what is larger, models make smaller before they look at it."""
@@ -49,17 +47,17 @@ LONGEST_TEXT = 300
 NAME_CHARACTERS = 40
 """What is shown of a name, which its owner chooses freely and may make 129 characters long."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
-# What is content of a message and can't be read here, by its field.
-_UNREADABLE = {
-    "animation": N_("this animation"),
-    "video": N_("this video"),
-    "story": N_("this story"),
-    "game": N_("this game"),
-    "paid_media": N_("this paid post"),
-    "invoice": N_("this invoice"),
-    "giveaway": N_("this giveaway"),
-    "giveaway_winners": N_("this giveaway"),
-    "passport_data": N_("this passport data"),
+# what is content of a message and can't be read here
+_UNREADABLE: dict[type, str] = {
+    Animation: N_("this animation"),
+    Video: N_("this video"),
+    Story: N_("this story"),
+    Game: N_("this game"),
+    PaidMediaInfo: N_("this paid post"),
+    Invoice: N_("this invoice"),
+    Giveaway: N_("this giveaway"),
+    GiveawayWinners: N_("this giveaway"),
+    PassportData: N_("this passport data"),
 }
 
 
@@ -93,42 +91,30 @@ def text_of(message: Message) -> str:
 
 def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
     """The files in a message, seldom more than one. quoted: it is the one that is answered."""
-    for field, name in _UNREADABLE.items():
-        if getattr(message, field) is not None and getattr(message, field) != ():
-            return () if quoted else (_other(name),)
-    media_file = _file_of(message)
-    media_files = [media_file] if media_file is not None else map(_rich_file, rich_media(message))
-    return tuple(replace(media_file, quoted=quoted) for media_file in media_files)
+    attachment = message.effective_attachment or message.giveaway or message.giveaway_winners
+    files = [_file_of(part) for part in ([attachment] if attachment is not None else rich_media(message))]
+    known = [file for file in files if file is not None and not (quoted and file.kind is MediaKind.OTHER)]
+    return tuple(replace(file, quoted=quoted) for file in known)
 
 
-def _file_of(message: Message) -> MediaFile | None:
-    live = message.live_photo
-    if sizes := message.photo or (live.photo if live is not None else ()):
-        return _file(MediaKind.PHOTO, _best(sizes))
-    if (document := message.document) is not None:
-        return _file(MediaKind.DOCUMENT, document, document.file_name, document.mime_type)
-    if (voice := message.voice) is not None:
-        return _file(MediaKind.VOICE, voice, None, voice.mime_type)
-    if (audio := message.audio) is not None:
-        return _file(MediaKind.AUDIO, audio, audio.file_name or audio.title, audio.mime_type)
-    if message.video_note is not None:
-        return _file(MediaKind.VIDEO_NOTE, message.video_note, None, "video/mp4")
-    return None
-
-
-def _rich_file(media: tuple[PhotoSize, ...] | TelegramObject) -> MediaFile:
-    """A photo or a file among the blocks of a rich message."""
-    match media:
-        case tuple():
-            return _file(MediaKind.PHOTO, _best(media))
+def _file_of(attachment: Any) -> MediaFile | None:
+    """What is attached to a message, or stands among the blocks of a rich one, as a file; None for what is none."""
+    match attachment:
+        case LivePhoto(photo=photos) if photos:
+            return _file(MediaKind.PHOTO, _best(photos))
+        case [PhotoSize(), *_]:
+            return _file(MediaKind.PHOTO, _best(attachment))
+        case Document():
+            return _file(MediaKind.DOCUMENT, attachment, attachment.file_name, attachment.mime_type)
         case Voice():
-            return _file(MediaKind.VOICE, media, None, media.mime_type)
+            return _file(MediaKind.VOICE, attachment, None, attachment.mime_type)
         case Audio():
-            return _file(MediaKind.AUDIO, media, media.file_name or media.title, media.mime_type)
-        case Animation():
-            return _other(_UNREADABLE["animation"])
+            return _file(MediaKind.AUDIO, attachment, attachment.file_name or attachment.title, attachment.mime_type)
+        case VideoNote():
+            return _file(MediaKind.VIDEO_NOTE, attachment, None, "video/mp4")
         case _:
-            return _other(_UNREADABLE["video"])
+            name = _UNREADABLE.get(type(attachment))
+            return _other(name) if name is not None else None
 
 
 def plain_name(name: str) -> str:
@@ -209,3 +195,117 @@ def _contact(contact: Contact) -> str:
 def _poll(poll: Poll) -> str:
     votes = "".join(f"\n- {in_line(option.text, LONGEST_TEXT)} ({option.voter_count})" for option in poll.options)
     return f"[poll: {in_line(poll.question, LONGEST_TEXT)}]{votes}"
+
+
+DEEPEST = 20
+"""Blocks in blocks that are read; Telegram's own clients nest far fewer."""
+_MARKS = {"bold": "**", "italic": "_", "strikethrough": "~~", "code": "`", "spoiler": "||"}
+_MEDIA: dict[str, type[TelegramObject]] = {"animation": Animation, "audio": Audio, "video": Video, "voice_note": Voice}
+
+
+def rich_text(message: Message) -> str:
+    """A rich message as Markdown; empty for any other."""
+    return "\n\n".join(part for part in _blocks(_blocks_of(message)) if part)
+
+
+def rich_media(message: Message) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
+    """The photos (in their sizes) and files among a rich message's blocks, in their order."""
+    yield from _media(_blocks_of(message), DEEPEST)
+
+
+def _blocks_of(message: Message) -> list[Any]:
+    rich = message.api_kwargs.get("rich_message")
+    blocks = rich.get("blocks") if isinstance(rich, dict) else None
+    return blocks if isinstance(blocks, list) else []
+
+
+def _blocks(blocks: object, depth: int = DEEPEST) -> Iterator[str]:
+    if isinstance(blocks, list) and depth:
+        for block in blocks:
+            if isinstance(block, dict):
+                yield _block(block, depth - 1)
+
+
+def _block(block: dict[str, Any], depth: int) -> str:
+    """One block, in the Markdown that says the same."""
+    text = _text(block.get("text", ""), depth).strip()
+    match block.get("type"):
+        case "heading":
+            size = block.get("size")
+            return f"{'#' * min(size if isinstance(size, int) and size > 0 else 2, 6)} {text}" if text else ""
+        case "pre":
+            return f"```{block.get('language') or ''}\n{text}\n```"
+        case "divider":
+            return "---"
+        case "mathematical_expression":
+            return str(block.get("expression", ""))
+        case "list":
+            return "\n".join(_items(block.get("items"), depth))
+        case "table":
+            return "\n".join([*_rows(block.get("cells"), depth), _text(block.get("caption", ""), depth)]).strip()
+        case "blockquote":
+            return _quote("\n".join(_blocks(block.get("blocks"), depth)), block, depth)
+        case "pullquote":
+            return _quote(text, block, depth)
+        case _:
+            # a paragraph, a footer, a caption, what can be opened, and what is not known here
+            parts = [text, *(_text(block.get(name, ""), depth) for name in ("summary", "caption"))]
+            return "\n".join(part for part in (*parts, *_blocks(block.get("blocks"), depth)) if part)
+
+
+def _quote(text: str, block: dict[str, Any], depth: int) -> str:
+    lines = [*text.splitlines(), _text(block.get("credit", ""), depth)]
+    return "\n".join(f"> {line}" for line in lines if line)
+
+
+def _items(items: object, depth: int) -> Iterator[str]:
+    for item in items if isinstance(items, list) else []:
+        if not isinstance(item, dict):
+            continue
+        label = str(item.get("label") or "-").strip()
+        mark = label if label[:-1].isalnum() and label[-1] in ".)" else "-"
+        box = ("[x] " if item.get("is_checked") else "[ ] ") if item.get("has_checkbox") else ""
+        content = "\n".join(_blocks(item.get("blocks"), depth)).replace("\n", "\n  ")
+        yield f"{mark} {box}{content}"
+
+
+def _rows(rows: object, depth: int) -> Iterator[str]:
+    for number, row in enumerate(rows if isinstance(rows, list) else []):
+        cells = [cell for cell in row if isinstance(cell, dict)] if isinstance(row, list) else []
+        yield "| " + " | ".join(_text(cell.get("text", ""), depth) for cell in cells) + " |"
+        if number == 0:
+            yield "|" + " --- |" * len(cells)
+
+
+def _text(text: object, depth: int) -> str:
+    """A text with its marks: a string, a list of texts, or an object around one."""
+    if isinstance(text, str):
+        return text
+    if depth <= 0:
+        return ""
+    if isinstance(text, list):
+        return "".join(_text(part, depth - 1) for part in text)
+    if not isinstance(text, dict):
+        return ""
+    inner = _text(text.get("text", ""), depth - 1)
+    mark = _MARKS.get(str(text.get("type")), "")
+    if text.get("type") == "url" and isinstance(url := text.get("url"), str) and url != inner:
+        return f"[{inner}]({url})"
+    if not inner:  # an emoji's alternative, a formula
+        return next(
+            (value for name in ("alternative_text", "expression") if isinstance(value := text.get(name), str)), ""
+        )
+    return f"{mark}{inner}{mark}"
+
+
+def _media(blocks: object, depth: int) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
+    for block in blocks if isinstance(blocks, list) and depth else []:
+        if not isinstance(block, dict):
+            continue
+        if block.get("type") == "photo" and isinstance(sizes := block.get("photo"), list) and sizes:
+            yield tuple(PhotoSize.de_json(size, None) for size in sizes)
+        elif (kind := _MEDIA.get(str(block.get("type")))) and isinstance(file := block.get(str(block["type"])), dict):
+            yield kind.de_json(file, None)
+        yield from _media(block.get("blocks"), depth - 1)
+        for item in items if isinstance(items := block.get("items"), list) else []:
+            yield from _media(item.get("blocks") if isinstance(item, dict) else None, depth - 1)

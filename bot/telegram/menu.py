@@ -70,13 +70,16 @@ class Menu:
     async def _publish_page(self) -> None:
         """Have the button beside the text field open the memory page where there is one, and be Telegram's own else."""
         what = self._key("button")
-        if await self._published.is_shown(what, self._page) or (
-            self._page is None and not await self._published.is_any(what)
-        ):
+        if self._page is None and not await self._published.is_any(what):
             return
         button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
-        await self._bot.set_chat_menu_button(menu_button=button)
-        await self._published.keep(what, self._page)
+        await self._once(what, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
+
+    async def _once(self, what: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
+        """Tell Telegram what to show, unless it shows that."""
+        if not await self._published.is_shown(what, shown):
+            await tell()
+            await self._published.keep(what, shown)
 
     def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
         """In a group nobody is shown what they may not use there."""
@@ -91,11 +94,12 @@ class Menu:
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
         with use_language(language):
             entries = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
-        what = self._key("commands", scope.type, language)
-        if not await self._published.is_shown(what, entries):
-            menu = [BotCommand(*entry) for entry in entries]
-            await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
-            await self._published.keep(what, entries)
+        menu = [BotCommand(*entry) for entry in entries]
+        await self._once(
+            self._key("commands", scope.type, language),
+            entries,
+            lambda: self._bot.set_my_commands(menu, scope=scope, language_code=_code(language)),
+        )
 
     async def _publish_about(
         self, kind: str, text: str, present: str, tell: Callable[[str | None, str | None], Awaitable[bool]]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.jobs.replication import Replication
     from bot.languages import Languages
     from bot.telegram.rendering import Part
     from memory.mail.mailbox import Mailbox, OutboxItem
@@ -42,6 +43,8 @@ AT_ONCE = 20
 """Replies on their way to Telegram at a time: less than it takes in a second."""
 CLOSING_SECONDS = 5.0
 """How long the end of the program waits for what is being sent."""
+REPLICA_SECONDS = 2.0
+"""How long a reply waits for the replica."""
 UNKNOWN_MESSAGE = ""
 """The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
 STOPPED = "stopped by its reader"
@@ -51,10 +54,17 @@ log = structlog.get_logger(__name__)
 
 
 class OutboxSender:
-    """The only place from which final replies are sent, so that no reply is sent by two layers."""
+    """The only place from which final replies are sent, so that no reply is sent by two layers.
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, languages: Languages) -> None:
+    replication: a reply is sent once the replica knows it, and that it was sent stands there at once, if that can be
+    had: another machine that takes over knows what was said, and says it again only where this one burnt in between.
+    """
+
+    def __init__(
+        self, bot: Bot, mailbox: Mailbox, languages: Languages, replication: Replication | None = None
+    ) -> None:
         self._bot = bot
+        self._replication = replication
         self.mailbox = mailbox
         self._languages = languages
         self._follow: Follow | None = None
@@ -110,8 +120,10 @@ class OutboxSender:
                 try:
                     for item in await self.mailbox.unsent(session_id):
                         self._sending[session_id] = item.id
+                        await self._replicated()
                         if not await self._send(item, backoff):
                             return  # all of it waits in another session now
+                        await self._replicated()
                 except Exception as error:
                     # a full disk keeps the outbox from being read or written; what it holds is not lost
                     log.error("outbox_failed", session=session_id, exc_info=not isinstance(error, StoreError))
@@ -123,6 +135,10 @@ class OutboxSender:
             self._turnstile.calm(session_id)
             self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
+
+    async def _replicated(self) -> None:
+        if self._replication is not None:
+            await self._replication.synced(REPLICA_SECONDS)
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply, or give it up; False where its group has another id and the reply waits there."""

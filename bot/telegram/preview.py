@@ -209,7 +209,6 @@ class Reactions:
             self._tasks.start(self._take_away(session_id, message_id), "reaction")
 
     def waits(self, arrival: Arrival) -> None:
-        """A message begins to wait behind a turn."""
         # what is pressed is no message, and of an album Telegram shows the reaction to the first message only
         if arrival.message_id is None or arrival.pressed:
             return

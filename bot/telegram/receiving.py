@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from telegram import Update
 
+    from bot.jobs.replication import Replication
     from bot.sessions import SessionRunner
     from bot.telegram.access import AccessControl
     from bot.telegram.callbacks import CallbackHandler
@@ -109,7 +110,10 @@ class Albums:
 
 @dataclass(eq=False)
 class Receiver:
-    """Keeps the updates of those who may come in. arrived: something is in the inbox that was not looked at."""
+    """Keeps the updates of those who may come in. arrived: something is in the inbox that was not looked at.
+
+    replication: what is kept stands in the replica too before it is confirmed to Telegram, if that can be had.
+    """
 
     bot_id: int
     channel: TelegramChannel
@@ -119,6 +123,7 @@ class Receiver:
     albums: Albums
     letters: UpdateParser
     presses: CallbackHandler
+    replication: Replication | None = None
     arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def receive(self, updates: Sequence[RawUpdate]) -> None:
@@ -141,6 +146,8 @@ class Receiver:
                 await self._keep(accepted)
         finally:
             self.arrived.set()  # what can't be kept waits in memory
+        if accepted and self.replication is not None:
+            await self.replication.synced()  # else a machine that burns now takes along what nobody sends again
 
     async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""

@@ -105,7 +105,7 @@ async def run_telegram(app: App) -> None:
     bot = telegram_bot(app.settings)
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
-    contact = Contact(app.health.updates, token)
+    contact = Contact(app.health.updates, token, app.replication)
     tasks = BackgroundTasks()
 
     async def warm() -> None:
@@ -121,8 +121,10 @@ async def run_telegram(app: App) -> None:
         me = bot.bot
         contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox, app.runner.languages)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, app.replication)
         access = AccessList(app.database, CHANNEL, app.clock)
+        family = {*await access.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
+        await app.memory.sharing.settle(access.owner_of(user) for user in family)
         moves = ChatMigrations(app.memory.moving, app.runner)
         door = AccessControl(
             bot,
@@ -133,11 +135,12 @@ async def run_telegram(app: App) -> None:
             app.settings.telegram_allowed_ids,
             app.settings.memory_enabled,
             tasks,
+            asks_for_role=app.memory.sharing.enabled,
         )
         channel = TelegramChannel(bot, mailbox, outbox, door, tasks)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
-        receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
+        receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses, app.replication)
         speakers = Speakers(app.database)
         inbox = InboxWorker(
             channel,
@@ -155,6 +158,8 @@ async def run_telegram(app: App) -> None:
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
+        if app.replication is not None:
+            app.replication.tell = door.tell_of_replica
         menu_page = page_address(app.settings.web_url)
         menu = Menu(bot, published, app.runner.commands.values(), menu_page)
         # beside the rest: nobody is to wait for what is only shown

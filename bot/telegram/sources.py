@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.jobs.replication import Replication
     from bot.monitoring import Heartbeat
     from bot.telegram.client import PollingBot, TokenWatch
     from bot.web.server import Pages
@@ -53,11 +54,15 @@ LOOK_SECONDS = 120
 
 
 class Contact:
-    """Tells the pulse and the log whether Telegram answers; after each failure in a row it waits longer."""
+    """Tells the pulse and the log whether Telegram answers; after each failure in a row it waits longer.
 
-    def __init__(self, pulse: Heartbeat, token: TokenWatch) -> None:
+    replication: knows whether another machine has taken over; then a call raises ConfigurationError.
+    """
+
+    def __init__(self, pulse: Heartbeat, token: TokenWatch, replication: Replication | None = None) -> None:
         self.pulse = pulse
         self._token = token
+        self._replication = replication
         self._backoff = Backoff()
 
     async def succeeded(self) -> None:
@@ -75,6 +80,9 @@ class Contact:
         self._token.failed_otherwise()
         if isinstance(error, Conflict):
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
+            if self._replication is not None:
+                self.pulse.step(within=LOOK_SECONDS)
+                await self._replication.check_lease(look=True)
             await self.rest("another program polls with this token")
             return
         log.warning("telegram_unreachable", reason=reason_of(error), remedy=remedy)

@@ -13,8 +13,7 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.media import content_of, files_of, origin_of, plain_name, text_of
-from bot.telegram.rich_message import rich_text
+from bot.telegram.media import content_of, files_of, origin_of, plain_name, rich_text, text_of
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival
@@ -188,6 +187,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
         channel=channel,
         speaker=None if private else plain_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
+        sender=plain_name(query.from_user.full_name),
         message_id=str(message.message_id),
         pressed=True,
         language=query.from_user.language_code,
@@ -343,6 +343,7 @@ class UpdateParser:
             channel=self._channel,
             speaker=None if private else plain_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
+            sender=plain_name(message.from_user.full_name),
             message_id=str(message.message_id),
             quoted=_quoted(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),

@@ -1,6 +1,7 @@
 """The web server in the bot's own loop, for what talks with memory: starlette and uvicorn, imported where it is used.
 
-Beside it, the one of bot/web/server.py tells how the bot is: from threads, so that it answers where this loop does not.
+Of `mneme run` it serves /mcp for programs that show a token, and the page as the bot's Mini App. Beside it, the one of
+bot/web/server.py tells how the bot is: from threads, so that it answers where this loop does not.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
+from bot.web import PAGE
 from config.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from starlette.applications import Starlette
+    from pydantic import HttpUrl
+
+    from bot.app import App
 
 log = structlog.get_logger(__name__)
 
@@ -68,3 +74,29 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server((HOST, port))
     except OSError as error:
         raise ConfigurationError(f"WEB_PORT {port} can't be used ({error.strerror}): choose another.") from error
+
+
+@contextlib.asynccontextmanager
+async def memory_served(app: App) -> AsyncIterator[None]:
+    """Serve what the settings ask for while the context is open. Raises ConfigurationError for a taken port."""
+    settings = app.settings
+    routes = []
+    if settings.web_url is not None:
+        from bot.web.page.mini_app import MiniApp
+        from bot.web.page.server import page_app
+
+        routes.append(Mount(f"/{PAGE}", page_app(MiniApp(app, served_hosts(settings.web_url, settings.web_port)))))
+    if settings.mcp_token is not None:
+        from bot.mcp_server.http import mcp_of
+
+        served = mcp_of(app, settings.mcp_token.get_secret_value(), routes)
+    else:
+        served = Starlette(routes=routes)
+    async with web_served(served, settings.web_port):
+        yield
+
+
+def served_hosts(url: HttpUrl, port: int) -> frozenset[str]:
+    """By which names the page may be asked for: the one outside, and this machine's."""
+    outside = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
+    return frozenset({outside, f"{HOST}:{port}", f"localhost:{port}"})

@@ -160,6 +160,11 @@ def requested(text: str) -> Request | None:
     return _asked_for(text, _to_remember)
 
 
+def is_for_all(text: str) -> bool:
+    """Whether what `text` asks to remember is for the whole family."""
+    return _asked_for(text, lambda sentence: _to_remember(sentence, for_all=True)) is not None
+
+
 def to_forget(text: str) -> Request | None:
     """What one sentence of `text` asks to forget; None when none does, or it is a question."""
     return _asked_for(text, _to_forget)
@@ -322,13 +327,13 @@ def _value(typed: str, match: re.Match[str], name: str) -> str | None:
     return " ".join(words) if 0 < len(words) <= _LONGEST_VALUE else None
 
 
-def _to_remember(sentence: str) -> str | None:
-    """What a sentence, as typed, asks to remember."""
+def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
+    """What a sentence, as typed, asks to remember. for_all: only what it asks for on behalf of the family."""
     text = sentence.translate(STRAIGHT)
     phrases = phrases_of(text)
     at = _opening(text, phrases)[0]
     match = phrases.remember.match(text, at)
-    if match is None:
+    if match is None or (for_all and match["for_all"] is None):
         return None
     spans = clauses(text[match.end() :])
     while len(spans) > 1 and _only_asks(text[match.end() :][slice(*spans[-1])]):

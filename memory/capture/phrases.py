@@ -43,8 +43,11 @@ class Phrases:
 
     @functools.cached_property
     def remember(self) -> re.Pattern[str]:
-        """How one asks to remember what follows; the group is what may also ask whether somebody remembers."""
-        asks = f"(?:{self._any('remember')})|(?P<recalls>{self._any('recalls')})"
+        """How one asks to remember what follows.
+
+        The groups are what asks for it on behalf of the family, and what may also ask whether somebody remembers.
+        """
+        asks = f"(?P<for_all>{self._any('share')})|(?:{self._any('remember')})|(?P<recalls>{self._any('recalls')})"
         return re.compile(rf"(?:{asks})[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property

@@ -18,12 +18,12 @@ from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, halves, may_be_affirmed, parts
 from memory.errors import Postponed, StoreError
 from memory.facts.fact import Citation, Doubt, Excerpt, Fact
-from memory.forgetting import IS_KEPT
 from memory.log.quoted import messages_around
 from memory.log.sessions import message_of
 from memory.messages import Role
 from memory.store.entry import Kind
 from memory.store.entry_rows import entries_where
+from memory.store.erasure import IS_KEPT
 from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _, ngettext
-from memory.forgetting import IS_KEPT
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import LIVE, entries_where, known_owner
+from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ class WeeklyConsolidation:
     async def run(self, owner: str) -> Plan:
         """Tidy an owner's memories; what was done."""
         owner_id = await known_owner(self._database, owner)
-        where = f"e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
+        # what is shared stays as it was shared
+        unshared = f"e.kind IN ({_KINDS}) AND {LIVE} AND e.shared_at IS NULL"
+        where = f"e.owner_id = ? AND {unshared} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
         entries = await entries_where(self._database.rows, where, (owner_id, owner_id))
         # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
         plan = await asyncio.to_thread(self._plan, entries)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.files.markdown import MarkdownFiles
+    from memory.store.file_copies import FileCopies
 
 ENTRY_CHARACTERS = 4_000
 """How long one entry may get: whatever goes into a file has a cap."""
@@ -32,8 +33,9 @@ _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 class HistoryFiles:
     """The history of each owner, in the folders of `MarkdownFiles`."""
 
-    def __init__(self, files: MarkdownFiles) -> None:
+    def __init__(self, files: MarkdownFiles, copies: FileCopies | None = None) -> None:
         self._files = files
+        self._copies = copies
 
     async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
         """Append an entry under a `## {ISO time}` header to the file of all time and that of the month.
@@ -41,7 +43,10 @@ class HistoryFiles:
         key: what the entry is made of, such as `messages 12-40`. An entry with the same key is not written
         again, so that what a crash interrupted can simply be repeated; whether it was written.
         """
-        return await asyncio.to_thread(self._append, owner, at, text, key)
+        was_written = await asyncio.to_thread(self._append, owner, at, text, key)
+        if self._copies is not None:  # before anybody marks that it is written
+            await self._copies.look()
+        return was_written
 
     async def search(self, owner: str, query: str, limit: int) -> list[str]:
         """Entries in which each word of `query` occurs, whatever its case, newest first, each cut short.

@@ -47,6 +47,10 @@ class MarkdownFiles:
         """Where an owner's files are; two owners never share a folder."""
         return self._root / folder_name(owner)
 
+    def long_term_path(self, owner: str) -> Path:
+        """An owner's MEMORY.md."""
+        return self.folder(owner) / "MEMORY.md"
+
     def local(self, owner: str, moment: datetime) -> datetime:
         """`moment` on the owner's own clock."""
         return moment.astimezone(self._zone_of(owner))
@@ -69,15 +73,15 @@ class MarkdownFiles:
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         """Append `line` to the daily note of the day that `moment` falls on."""
-        await asyncio.to_thread(_append, self._note_path(owner, moment), line)
+        await asyncio.to_thread(_append, self.note_path(owner, moment), line)
 
     async def take_out_note(self, owner: str, moment: datetime, line: str) -> None:
         """Take `line` out of the daily note of the day that `moment` falls on, if it stands there."""
-        await asyncio.to_thread(_take_out, self._note_path(owner, moment), line)
+        await asyncio.to_thread(_take_out, self.note_path(owner, moment), line)
 
     async def raw_long_term(self, owner: str) -> str:
         """The text of MEMORY.md, with bytes that are no UTF-8 as surrogate escapes."""
-        return await asyncio.to_thread(text_of, self.folder(owner) / "MEMORY.md", "surrogateescape")
+        return await asyncio.to_thread(text_of, self.long_term_path(owner), "surrogateescape")
 
     async def change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         """Change the text of MEMORY.md; the text before and after. Raises MemoryRefused, as `change` may too."""
@@ -117,7 +121,8 @@ class MarkdownFiles:
         memory = await self.read(owner, now)
         return _line_count(memory.today), sum(_line_count(notes) for _, notes in memory.recent)
 
-    def _note_path(self, owner: str, moment: datetime) -> Path:
+    def note_path(self, owner: str, moment: datetime) -> Path:
+        """The daily note of the day that `moment` falls on."""
         return self.folder(owner) / f"{self.local(owner, moment).date().isoformat()}.md"
 
     def _read(self, owner: str, today: date) -> Memory:
@@ -143,7 +148,7 @@ class MarkdownFiles:
         )
 
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
-        path = self.folder(owner) / "MEMORY.md"
+        path = self.long_term_path(owner)
         with locked(path):
             former = text_of(path, errors="surrogateescape")
             text = change(former)

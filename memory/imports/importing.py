@@ -256,15 +256,15 @@ async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piec
         await connection.execute("UPDATE conversations SET ended_at = ? WHERE id = ?", (last, writing.conversation))
     async with touching_conversation(connection, writing.conversation):
         for exchange in _exchanges(piece.messages):
-            await _insert_exchange(connection, writing.conversation, exchange)
+            await _insert_exchange(connection, writing, exchange)
 
 
 async def _insert_exchange(
-    connection: aiosqlite.Connection, conversation: int, exchange: Sequence[ImportedMessage]
+    connection: aiosqlite.Connection, writing: _Writing, exchange: Sequence[ImportedMessage]
 ) -> None:
     cursor = await connection.execute(
         "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
-        (conversation, to_text(exchange[0].at), to_text(exchange[-1].at)),
+        (writing.conversation, to_text(exchange[0].at), to_text(exchange[-1].at)),
     )
     turn = cursor.lastrowid
     await connection.executemany(
@@ -272,11 +272,11 @@ async def _insert_exchange(
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                conversation,
+                writing.conversation,
                 turn,
                 Role.ASSISTANT if message.by_assistant else Role.USER,
                 message.text,
-                message.speaker,
+                writing.program if message.by_assistant else message.speaker,
                 Provenance.IMPORTED,
                 to_text(message.at),
             )

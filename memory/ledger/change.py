@@ -112,7 +112,10 @@ class Change:
         quote: str | None = None,
         subject: str | None = None,
     ) -> Entry:
-        """Have an entry say something else; it is then by who says so, and trusted as they are."""
+        """Have an entry say something else; it is then by who says so, and trusted as they are.
+
+        What was shared stays so only in the words of a person.
+        """
         self._refuse_archive(entry)
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
@@ -122,6 +125,7 @@ class Change:
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
         columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
+        columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._by_id(entry.id)
         if rewritten.content != entry.content:
@@ -209,6 +213,20 @@ class Change:
         if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
             # a subject alone supersedes nothing: both hold, each under its own
             await self._set(entry.id, {"subject": name_key(entry.name)})
+        return await self._by_id(entry.id)
+
+    async def share(self, entry: Entry, by: str) -> Entry:
+        """Have the family know an entry that holds, shared by the person of that name. Raises MemoryRefused."""
+        if not await self.is_current(entry):
+            raise MemoryRefused(
+                _("{name} can't be shared: only what is confirmed, and not replaced, is.", name=entry.name)
+            )
+        await self._set(entry.id, {"shared_at": self._now, "shared_by": by})
+        return await self._by_id(entry.id)
+
+    async def unshare(self, entry: Entry) -> Entry:
+        """Have only its owner know an entry."""
+        await self._set(entry.id, {"shared_at": None, "shared_by": None})
         return await self._by_id(entry.id)
 
     async def propose(self, entry: Entry, doubt: str, proposal: str | None) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
+    from memory.store.file_copies import FileCopies
 
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
@@ -51,11 +52,19 @@ class _FileEdit:
 class Ledger:
     """Changes the memory of all owners, one change at a time."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, clock: Clock, zone_of: TimezoneLookup) -> None:
+    def __init__(
+        self,
+        database: Database,
+        files: MarkdownFiles,
+        clock: Clock,
+        zone_of: TimezoneLookup,
+        copies: FileCopies | None = None,
+    ) -> None:
         self._database = database
         self._files = files
         self._clock = clock
         self._zone_of = zone_of
+        self._copies = copies
 
     @contextlib.asynccontextmanager
     async def change(
@@ -213,4 +222,6 @@ class Ledger:
         written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
         settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"
         await connection.execute(settled, (edit.record,))
+        if self._copies is not None:
+            await self._copies.keep(connection, self._files.long_term_path(edit.owner))
         return written

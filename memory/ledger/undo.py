@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
-    from memory.forgetting import PendingErasures
     from memory.store.database import Database, Row
     from memory.store.entry import Entry
+    from memory.store.erasure import PendingErasures
+    from memory.store.file_copies import FileCopies
 
     # entries as they were before a change, by id, as JSON; None: there was none
     States = Mapping[int, str | None]
@@ -67,11 +68,19 @@ class Undone:
 class Undo:
     """Takes changes back, newest first."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, erasures: PendingErasures, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        files: MarkdownFiles,
+        erasures: PendingErasures,
+        clock: Clock,
+        copies: FileCopies | None = None,
+    ) -> None:
         self._database = database
         self._files = files
         self._erasures = erasures
         self._clock = clock
+        self._copies = copies
 
     async def newest_of(self, entry: Entry) -> int | None:
         """The number of the newest change of an entry that still stands."""
@@ -111,6 +120,8 @@ class Undo:
                 # the last step before the commit: nothing that is refused after it leaves the two apart
                 try:
                     await self._files.put_back(owner, expected=after, text=before)
+                    if self._copies is not None:
+                        await self._copies.keep(connection, self._files.long_term_path(owner))
                     names.append(MEMORY_FILE)
                     outcomes = [*_outcomes_of_file(before, after, lines), *outcomes]
                 except MemoryRefused as error:

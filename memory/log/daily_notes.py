@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.files.notes import Memory
     from memory.store.database import Database
+    from memory.store.file_copies import FileCopies
 
 log = structlog.get_logger(__name__)
 
@@ -32,10 +33,13 @@ WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retr
 class DailyNotes:
     """Writes the daily notes of all owners. The log is the truth: a note that can't be written now is made up for."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, zone_of: TimezoneLookup) -> None:
+    def __init__(
+        self, database: Database, files: MarkdownFiles, zone_of: TimezoneLookup, copies: FileCopies | None = None
+    ) -> None:
         self._database = database
         self._files = files
         self._zone_of = zone_of
+        self._copies = copies
         # turns whose note stands in the file, while the database can't be told so
         self._noted: set[int] = set()
 
@@ -57,7 +61,11 @@ class DailyNotes:
                         await self._files.take_out_note(owner, messages[-1].created_at, note)
                 self._noted.add(turn)
                 state = "written" if answered else None
-                await self._database.write("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
+                async with self._database.transaction() as connection:
+                    await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
+                    if self._copies is not None:
+                        path = self._files.note_path(owner, messages[-1].created_at)
+                        await self._copies.keep(connection, path)
                 self._noted.discard(turn)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=in_english(error))

@@ -35,8 +35,6 @@ LEFT JOIN entries e ON e.id = (
     WHERE f.conversation_id = c.id ORDER BY f.id DESC LIMIT 1)
 LEFT JOIN (messages m JOIN turns t ON t.id = m.turn_id AND t.outcome <> 'retried')
     ON m.conversation_id = c.id AND m.id >= coalesce(k.first_kept_message_id, 0)
-    -- answers that earlier versions made without a model: a model would go on repeating them
-    AND (m.role <> 'assistant' OR m.speaker IS NULL)
 WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id
 """
 SHARED_OWNER = "shared"

@@ -108,4 +108,5 @@ async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) ->
         )
     for table in ("previews", "reactions"):
         await connection.execute(f"DELETE FROM {table} WHERE {_OF_CHAT.format('session_id')}", names)
+    await connection.execute("UPDATE OR REPLACE family SET owner = :present WHERE owner = :former", names)
     await connection.execute("UPDATE OR REPLACE preferences SET chat = :present WHERE chat = :former", names)

@@ -209,7 +209,15 @@ class Activation:
         return tuple(chosen)
 
     async def _fitting(self, lookup: Found) -> dict[int, float]:
-        """The typed memories that fit a message, by their ids, with their relevance: a part of the best one's score.
+        """The typed memories that fit a message or a part of it that asks, by their ids, with their relevance."""
+        relevance: dict[int, float] = {}
+        for each in (lookup, *lookup.asked):
+            for number, part in (await self._fitting_alone(each)).items():
+                relevance[number] = max(part, relevance.get(number, 0.0))
+        return relevance
+
+    async def _fitting_alone(self, lookup: Found) -> dict[int, float]:
+        """The same for one text: a part of the best one's score.
 
         They are ranked by what tells how well they answer, as passages are. One that no word finds fits where it is
         nearer in meaning than nearly all that its owner has.

@@ -95,6 +95,8 @@ class HitFormatter:
 
     def about(self, hit: Hit) -> str:
         """Since when an entry holds, and what it is and is called."""
+        if hit.shared_by is not None:
+            return f"[{self.moment(hit.valid_from or hit.created_at)}, shared by {hit.shared_by}]{hit.provenance.mark}"
         return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
 
     def moment(self, moment: datetime) -> str:

@@ -14,7 +14,9 @@ from memory.text.cues import (
     ASKING,
     ASKING_PHRASES,
     ASKING_WHEN,
+    ASKING_WHEN_PHRASES,
     ASKING_WHO,
+    ASKING_WHO_PHRASES,
     BEGINS_QUESTION,
     JOINS_SENTENCES,
     OPENERS,
@@ -22,7 +24,16 @@ from memory.text.cues import (
     REFERRING_BACK_PHRASES,
     REQUESTS,
 )
-from memory.text.words import LONGEST_INDEXED, has_gaps, is_chatter, says_nothing, words_of
+from memory.text.sought import QueryTerms
+from memory.text.words import (
+    LONGEST_INDEXED,
+    has_gaps,
+    has_telling_words,
+    is_chatter,
+    says_nothing,
+    word_places,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +46,12 @@ LONGEST = 1_000
 """Characters of a sentence that is cut further."""
 LEAST_TALK = 8
 """Words that may be talk before a comma; fewer belong to the question, as a rule: "in May, who ..."."""
+LEAST_TERMS = 3
+"""With fewer telling words a question leans on what was said before: "and her sister?"."""
+PIECE = 10
+"""Words of a stretch that is looked up by itself: as many as a question has."""
+MOST_PIECES = 12
+"""So many pieces of a message are looked up, as with its sentences."""
 _FIRST_WORDS = 3
 # not after "Dr." or the initial of a name
 _ENDS = re.compile(
@@ -47,11 +64,18 @@ _QUESTION_WORDS = ASKING | ASKING_WHO | ASKING_WHEN
 
 
 def asked_in(message: str) -> list[str]:
-    """The sentences of a message that ask or refer back; none where it is one of them as a whole, or holds none."""
+    """The sentences of a message that ask or refer back; none where it is one of them as a whole, or holds none.
+
+    One that leans on a question before it is there with that one too: "You remember the ferry? When does it leave?"
+    """
     sentences = [text for part in _ENDS.split(message[:LONGEST_INDEXED]) if (text := part.strip())]
-    questions = [without_talk(sentence) for sentence in sentences if asks(sentence) and not is_chatter(sentence)]
-    if questions == [message.strip()]:
-        return []
+    questions: list[str] = []
+    for before, sentence in itertools.pairwise(["", *sentences]):
+        if asks(sentence) and not is_chatter(sentence):
+            questions.append(without_talk(sentence))
+            questions += [f"{before} {sentence}"] if leans(sentence) and asks(before) else []
+    if message.strip() in questions:
+        questions.remove(message.strip())
     return [
         *dict.fromkeys(questions if len(questions) <= MOST else [*questions[: MOST // 2], *questions[-MOST // 2 :]])
     ]
@@ -60,6 +84,14 @@ def asked_in(message: str) -> list[str]:
 def asks(sentence: str) -> bool:
     """Whether a sentence asks or refers back, by its mark or by its words."""
     return _asks_at_once(sentence) or without_talk(sentence) != sentence
+
+
+def leans(text: str) -> bool:
+    """Whether a text that may ask has so few telling words that it needs what was said before it to be understood."""
+    if is_chatter(text) or not has_telling_words(text):
+        asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(words_of(text))
+        return asks_for or any(phrase in text for phrase in (*ASKING_WHO_PHRASES, *ASKING_WHEN_PHRASES))
+    return len(QueryTerms(text).terms) < LEAST_TERMS
 
 
 def is_question(message: str) -> bool:
@@ -94,6 +126,27 @@ def without_talk(sentence: str) -> str:
         if _opens_question(words_of(after)) and _is_talk(before, LEAST_TALK if not goes_on else None):
             return after
     return sentence
+
+
+def pieces_of(message: str) -> list[str]:
+    """The sentences of a message, and of a longer one its stretches of PIECE words: what was spoken may have no marks.
+
+    They begin at the words that questions begin with; where there are none, as in most languages, they overlap by half.
+    In a script without gaps two letters count as a word.
+    """
+    pieces = [piece for part in _ENDS.split(message[:LONGEST_INDEXED]) for piece in _stretches(part.strip())]
+    pieces = [piece for piece in dict.fromkeys(pieces) if piece != message.strip() and not is_chatter(piece)]
+    return pieces if len(pieces) <= MOST_PIECES else [*pieces[: MOST_PIECES // 2], *pieces[-MOST_PIECES // 2 :]]
+
+
+def _stretches(sentence: str) -> list[str]:
+    places = word_places(sentence)
+    last = len(places) - PIECE
+    if last <= PIECE // 2:
+        return [sentence] if sentence else []
+    starts = [at for at, (start, end) in enumerate(places) if sentence[start:end].casefold() in _QUESTION_WORDS]
+    starts = starts or [*range(0, last, PIECE // 2), last]
+    return [sentence[places[at][0] : places[min(at + PIECE, len(places)) - 1][1]] for at in starts]
 
 
 def _opens_question(words: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from memory.clock import from_text, to_text
 from memory.messages import Provenance
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
-from memory.store.index import IN_PART, ROW, part_of, source_of
+from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, part_of, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
+    from memory.search.ranking import Ranked
     from memory.store.database import Database, Row
 
     Limits = Sequence[tuple[Collection[str] | None, int | None]]
@@ -95,7 +96,8 @@ _SAMPLE = 16
 # so many of the entries looked at must be an owner's for him to have most of all
 _MOST = 12
 _OWNER = f"""
-SELECT o.id, (SELECT count(*) FROM entries e WHERE +e.owner_id = o.id AND e.id IN
+SELECT o.id, EXISTS (SELECT 1 FROM family f WHERE f.owner = o.name),
+    (SELECT count(*) FROM entries e WHERE +e.owner_id = o.id AND e.id IN
     (SELECT value * (SELECT max(id) FROM entries) / {_SAMPLE} FROM json_each('{[*range(1, _SAMPLE + 1)]}')))
 FROM owners o WHERE o.name = ?
 """
@@ -107,14 +109,20 @@ _FOUND = f"""
 SELECT {ROW} AS row, {SCORE} AS score FROM search WHERE search MATCH :match AND {IN_PART}
 """
 _BEST_FOUND = f"{_FOUND} ORDER BY 2 DESC, 1 DESC LIMIT :first"
+# what the family shares beside it, with what is one's own once
+_WITH_SHARED = (
+    f"SELECT * FROM ({{found}}) UNION SELECT {ROW}, {SCORE} FROM search WHERE search MATCH :match AND {IN_FAMILY_PART}"
+)
 _ENTRIES = f"""
 SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
-    {CURRENT} AS current, (SELECT count(*) FROM found) AS looked_at
+    {CURRENT} AS current, (SELECT count(*) FROM found) AS looked_at,
+    {CURRENT} AND e.archived_at IS NULL AND e.shared_at IS NOT NULL
+        AND (SELECT o.name FROM owners o WHERE o.id = e.owner_id) IN (SELECT owner FROM family) AS shared
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
 SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags,
-    0 AS archived, 1 AS current, (SELECT count(*) FROM found) AS looked_at
+    0 AS archived, 1 AS current, (SELECT count(*) FROM found) AS looked_at, 0 AS shared
 FROM {{found}} f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
 # where every message is wanted that is good enough: to read thousands takes as long as to score them
@@ -124,7 +132,7 @@ _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
-    m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from, e.valid_until, e.unconfirmed,
+    m.conversation_id, m.turn_id, e.outcome, e.shared_by, e.superseded_by, e.valid_from, e.valid_until, e.unconfirmed,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
@@ -155,7 +163,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found. score: the negated BM25, greater is better. Messages have no name, only episodes an outcome."""
+    """Something found. score: the negated BM25, greater is better. Messages have no name, only episodes an outcome.
+
+    shared_by: who of the family has shared it; None: it is the asker's own.
+    """
 
     id: int
     name: str | None
@@ -176,6 +187,7 @@ class Hit:
     unconfirmed: str | None
     provenance: Provenance
     outcome: str | None
+    shared_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +195,8 @@ class Found:
     """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
 
     owner: whose message it is; None where nothing was looked for. similarities: how near in meaning all that is to it,
-    and what else is near. asked: passages for each of its sentences that asks by itself, where there is talk around
-    them.
+    and what else is near. answer: the passages, ranked, where memory has anything to say to the message. asked: the
+    same for each part of it that was looked up by itself.
     """
 
     memories: Sequence[Hit] = ()
@@ -193,6 +205,7 @@ class Found:
     message: str = ""
     owner: str | None = None
     similarities: Similarities = NOT_COMPARED
+    answer: Ranked | None = None
     asked: Sequence[Found] = ()
 
 
@@ -202,15 +215,27 @@ NOTHING = Found()
 class Search:
     """Finds entries and messages. Any text is a valid query; what to leave out is the caller's choice."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, family: bool = False) -> None:
+        """family: what is shared is read by the others (MEMORY_SCOPE)."""
         self._database = database
+        self._family = family
 
     async def find(
-        self, query: str, owner: str | None = None, *, only: Filter | None = None, limit: int | None = None
+        self,
+        query: str,
+        owner: str | None = None,
+        *,
+        only: Filter | None = None,
+        limit: int | None = None,
+        shared: bool = False,
     ) -> list[Hit]:
-        """What fits `query`, best first, of one owner or of all; equal scores newest first."""
-        rows = await self._best(query, owner, only or Filter(), [((only or Filter()).kinds, limit)], _DECORATED)
-        return [_hit(row) for row in rows]
+        """What fits `query`, best first, of one owner or of all; equal scores newest first.
+
+        shared: also what others have shared with the owner.
+        """
+        only = only or Filter()
+        rows = await self._best(query, owner, only, [(only.kinds, limit)], _DECORATED, shared=shared)
+        return [_hit(row, owner) for row in rows]
 
     async def for_message(self, message: str, owner: str, visible: int) -> Found:
         """What may stand in the prompt of a message, in one pass through the index.
@@ -219,14 +244,17 @@ class Search:
         """
         limits = [(TYPED_KINDS, MEMORIES), ((Kind.WORKFLOW,), WORKFLOWS), (PASSAGE_KINDS, PASSAGES + visible)]
         groups: list[list[Hit]] = [[], [], []]
-        for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
-            groups[row["part"]].append(_hit(row))
+        only = Filter(archived=False, current=True)
+        for row in await self._best(message, owner, only, limits, _DECORATED, shared=True):
+            hit = _hit(row, owner)
+            # what others have shared does not activate as if it were the asker's own: it is quoted
+            groups[row["part"] if hit.shared_by is None else 2].append(hit)
         return Found(groups[0], groups[1], groups[2], message, owner)
 
     async def for_sentence(self, sentence: str, owner: str, visible: int) -> Found:
         """The passages for a sentence of a message, found as for a whole message."""
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
-        passages = await self.find(sentence, owner, only=only, limit=PASSAGES + visible)
+        passages = await self.find(sentence, owner, only=only, limit=PASSAGES + visible, shared=True)
         return Found(passages=passages, message=sentence, owner=owner)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
@@ -243,7 +271,7 @@ class Search:
             f" hits AS ({_ENTRIES}), best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
             parameters | {"key": name_key(name), "owner": owner},
         )
-        return [_hit(row) for row in rows]
+        return [_hit(row, owner) for row in rows]
 
     async def at(self, rows: Sequence[int]) -> list[Hit]:
         """What stands in rows of the index, in their order; what is gone meanwhile is not among it."""
@@ -252,7 +280,7 @@ class Search:
             f" ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits) {_DECORATED}",
             {"rows": json.dumps([*rows])},
         )
-        hits = {row["row"]: _hit(row) for row in results if row["name"] is not None or row["turn_id"] is not None}
+        hits = {row["row"]: _hit(row, None) for row in results if row["name"] is not None or row["turn_id"] is not None}
         return [hits[row] for row in rows if row in hits]
 
     async def these(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
@@ -266,7 +294,7 @@ class Search:
             f" SELECT * FROM ({_DECORATED}) WHERE owner = :owner",
             parameters | {"rows": json.dumps([*rows]), "owner": owner},
         )
-        return [_hit(row) for row in results]
+        return [_hit(row, owner) for row in results]
 
     async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""
@@ -280,23 +308,26 @@ class Search:
             f" {_DECORATED} ORDER BY b.rank, b.score DESC",
             (owner, json.dumps([*kinds]), path, limit),
         )
-        return [_hit(row) for row in rows]
+        return [_hit(row, owner) for row in rows]
 
-    async def _best(self, query: str, owner: str | None, only: Filter, limits: Limits, columns: str) -> list[Row]:
+    async def _best(
+        self, query: str, owner: str | None, only: Filter, limits: Limits, columns: str, *, shared: bool = False
+    ) -> list[Row]:
         """For each kinds in `limits` as many rows as it says, `part` telling for which they are."""
-        owner_id, share = None, 0
+        owner_id, of_family, share = None, False, 0
         if owner is not None:
             row = await self._database.row(_OWNER, (owner,))
             if row is None:
                 return []
-            owner_id, share = row
+            owner_id, of_family, share = row
+            of_family = self._family and shared and of_family
         match = match_expression(query)
         if match is None:
             return []
         parts: list[str] = []
         parameters = part_of(owner_id) | {"match": match}
         for part, (kinds, limit) in enumerate(limits):
-            where, values = conditions(replace(only, kinds=kinds), owner_id, part)
+            where, values = conditions(replace(only, kinds=kinds), owner_id, part, shared=of_family)
             parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
             parameters |= values | {f"most{part}": -1 if limit is None else limit}
         once = "AS MATERIALIZED" if len(parts) > 1 else "AS"
@@ -314,11 +345,18 @@ class Search:
         if share >= _MOST and bounded:  # many rows match
             first = total * _FIRST
             rows = await self._database.rows(
-                f"WITH found AS MATERIALIZED ({_BEST_FOUND}), {rest}", parameters | {"first": first}
+                f"WITH found AS MATERIALIZED ({_found(_BEST_FOUND, of_family)}), {rest}",
+                parameters | {"first": first},
             )
             if len(rows) == total or (rows and rows[0]["looked_at"] < first):
                 return rows
-        return await self._database.rows(f"WITH found AS MATERIALIZED ({_FOUND}), {rest}", parameters)
+        return await self._database.rows(
+            f"WITH found AS MATERIALIZED ({_found(_FOUND, of_family)}), {rest}", parameters
+        )
+
+
+def _found(query: str, of_family: bool) -> str:
+    return _WITH_SHARED.format(found=query) if of_family else query
 
 
 def _bounds_messages(only: Filter) -> bool:
@@ -337,13 +375,19 @@ def sources(limits: Limits, messages: str = "found") -> str:
     return " UNION ALL ".join(sources or [_ENTRIES])
 
 
-def conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, dict[str, object]]:
-    """The condition on a row `b` that is wanted, and its parameters."""
-    clauses = [] if owner_id is None else [f"+b.owner_id = {owner_id}"]
+def conditions(
+    only: Filter, owner_id: int | None, part: int = 0, *, shared: bool = False
+) -> tuple[str, dict[str, object]]:
+    """The condition on a row `b` that is wanted, and its parameters. shared: also what the family shares."""
+    own = "true" if owner_id is None else f"+b.owner_id = {owner_id}"
+    clauses = [f"({own} OR b.shared)" if shared else own]
     parameters: dict[str, object] = {}
     if only.kinds is not None:
         names = {f"kind{part}_{number}": str(kind) for number, kind in enumerate(only.kinds)}
-        clauses.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
+        of_kind = f"b.kind IN ({', '.join(f':{name}' for name in names)})"
+        # of what others share every kind is quoted where passages are
+        quoted = shared and MESSAGE_KIND in only.kinds
+        clauses.append(f"({of_kind} OR b.shared AND NOT {own})" if quoted else of_kind)
         parameters |= names
     for name, value, condition in (
         ("path", only.path, "scope_matches(b.scope, :path)"),
@@ -360,7 +404,7 @@ def conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, 
     return (f"WHERE {' AND '.join(clauses)}" if clauses else ""), parameters
 
 
-def _hit(row: Row) -> Hit:
+def _hit(row: Row, asker: str | None) -> Hit:
     return Hit(
         id=source_of(row["row"])[1],
         name=row["name"],
@@ -381,4 +425,5 @@ def _hit(row: Row) -> Hit:
         unconfirmed=row["unconfirmed"],
         provenance=Provenance(row["provenance"]),
         outcome=row["outcome"],
+        shared_by=row["shared_by"] if asker is not None and row["owner"] != asker else None,
     )

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text, to_text
+from memory.service.preferences import chat_of
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from config.models import Price
+    from memory.clock import TimezoneLookup
     from memory.store.database import Database
 
 PriceOf = Callable[[str], "Price | None"]
@@ -43,10 +45,36 @@ class Spent:
     unpriced: tuple[str, ...]
 
 
-class UsageLog:
-    """Every model call of the installation, background work included. price_of None: no prices are known."""
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one chat may use in a day of its own time zone: tokens, and US dollars; None: as much as it likes."""
 
-    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo, price_of: PriceOf | None = None) -> None:
+    tokens: int | None = None
+    cost: float | None = None
+
+    def is_used_up(self, spent: Spent) -> bool:
+        return (self.tokens is not None and spent.tokens >= self.tokens) or (
+            self.cost is not None and spent.cost >= self.cost
+        )
+
+
+class UsageLog:
+    """Every model call of the installation, background work included. price_of None: no prices are known.
+
+    quota: what each chat may use in a day. zone_of: on whose clock a chat's day begins; None: the installation's.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        zone: ZoneInfo,
+        price_of: PriceOf | None = None,
+        quota: Quota | None = None,
+        zone_of: TimezoneLookup | None = None,
+    ) -> None:
+        self.quota = quota or Quota()
+        self._zone_of = zone_of
         self._database = database
         self._clock = clock
         self._zone = zone
@@ -81,14 +109,30 @@ class UsageLog:
     async def tokens_today_for(self, purpose: str) -> int:
         """Tokens of the calls with one purpose since midnight in the installation's zone."""
         query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM usage WHERE at >= ? AND purpose = ?"
-        return int(await self._database.value(query, (self._midnight(), purpose)) or 0)
+        return int(await self._database.value(query, (self._midnight(self._zone), purpose)) or 0)
 
-    async def today(self) -> Spent:
-        """What all calls since midnight in the installation's zone have cost."""
+    async def has_used_up(self, session_id: str) -> bool:
+        """Whether the chat of a session has used what it may in a day."""
+        return self.quota != Quota() and self.quota.is_used_up(await self.today(chat_of(session_id)))
+
+    async def chats_today(self) -> list[str]:
+        """The chats that have used anything since midnight in the installation's zone, the one with most first."""
+        rows = await self._database.rows(
+            "SELECT session_id, sum(prompt_tokens + completion_tokens) AS tokens FROM usage"
+            " WHERE at >= ? AND session_id IS NOT NULL GROUP BY session_id ORDER BY tokens DESC",
+            (self._midnight(self._zone),),
+        )
+        return list(dict.fromkeys(chat_of(row["session_id"]) for row in rows))
+
+    async def today(self, chat: str | None = None) -> Spent:
+        """What all calls since midnight have cost: in the installation's zone, or those of a chat in its own."""
+        zone = self._zone_of(chat) if chat is not None and self._zone_of is not None else self._zone
         rows = await self._database.rows(
             "SELECT model, cost IS NOT NULL AS priced, sum(prompt_tokens + completion_tokens) AS tokens,"
-            " total(cost) AS cost FROM usage WHERE at >= ? GROUP BY model, priced ORDER BY min(id)",
-            (self._midnight(),),
+            " total(cost) AS cost FROM usage WHERE at >= :since AND"
+            " (:chat IS NULL OR session_id = :chat OR session_id GLOB :chat || ':*')"
+            " GROUP BY model, priced ORDER BY min(id)",
+            {"since": self._midnight(zone), "chat": chat},
         )
         return Spent(
             tokens=sum(row["tokens"] for row in rows),
@@ -97,7 +141,7 @@ class UsageLog:
             unpriced=tuple(row["model"] for row in rows if not row["priced"]),
         )
 
-    def _midnight(self) -> str:
-        now = self._clock().astimezone(self._zone)
+    def _midnight(self, zone: ZoneInfo) -> str:
+        now = self._clock().astimezone(zone)
         # fold: where clocks go back over midnight the day begins at the first of the two
         return to_text(now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0))

@@ -99,6 +99,7 @@ class Operation(StrEnum):
     CONFIRM = "confirm"
     COMPRESS = "compress"
     IMPORT = "import"
+    SHARE = "share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ class Entry:
 
     line: the line of MEMORY.md that was written for it, word for word. quote: the words of the message it came from
     that bear it out. unconfirmed: why it is not confirmed; such a memory is found, and stands in no prompt unasked.
-    valid_until: from when on it is history. proposal: what confirming it does besides (`Proposal`).
+    valid_until: from when on it is history. proposal: what confirming it does besides (`Proposal`). shared_at,
+    shared_by: since when the family may know it, and the name of the person who shared it.
     """
 
     id: int
@@ -138,6 +140,8 @@ class Entry:
     unconfirmed: str | None = None
     valid_until: datetime | None = None
     proposal: str | None = None
+    shared_at: datetime | None = None
+    shared_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,7 @@ class NewEntry:
     quote: str | None = None
     unconfirmed: str | None = None
     proposal: str | None = None
+    shared_by: str | None = None
 
 
 class Action(StrEnum):

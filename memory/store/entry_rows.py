@@ -31,7 +31,7 @@ NAME_WORDS = 3
 """Telling words in a generated name."""
 NEAREST_NAMES = 3
 _FIELDS = [field.name for field in fields(Entry)]
-_MOMENTS = ("last_reinforced_at", "created_at", "valid_from", "valid_until", "archived_at")
+_MOMENTS = ("last_reinforced_at", "created_at", "valid_from", "valid_until", "archived_at", "shared_at")
 _NUMBER = re.compile(r"#(\d{1,15})")
 Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
 """Reads rows, within a change or from what is committed."""
@@ -134,6 +134,8 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
         "unconfirmed": new.unconfirmed,
         "valid_until": to_text(new.valid_until) if new.valid_until else None,
         "proposal": new.proposal,
+        "shared_at": now if new.shared_by else None,
+        "shared_by": new.shared_by,
     }
     values = ", ".join(f":{name}" for name in columns)
     cursor = await connection.execute(f"INSERT INTO entries ({', '.join(columns)}) VALUES ({values})", columns)

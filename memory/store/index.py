@@ -29,6 +29,8 @@ ROW = f"(rowid & {(1 << PART_BITS) - 1})"
 """The number of an entry or a message in a row of the index, whoever's it is."""
 IN_PART = "rowid BETWEEN :first_row AND :last_row"
 """Whether a row lies in the part of the index that `part_of` names."""
+IN_FAMILY_PART = f"rowid < {1 << PART_BITS}"
+"""Whether a row lies in the part that what is shared stands in beside that of its owner."""
 
 _COLUMNS = "body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
 _LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM"
@@ -58,7 +60,7 @@ def part_of(owner_id: int | None) -> dict[str, object]:
     All rows of an owner lie together, so FTS5 reads only their stretch of each word's list.
     """
     if owner_id is None:
-        return {"first_row": 0, "last_row": _LAST_ROW}
+        return {"first_row": 1 << PART_BITS, "last_row": _LAST_ROW}  # without the copies in the family's part
     return {"first_row": owner_id << PART_BITS, "last_row": (owner_id + 1 << PART_BITS) - 1}
 
 
@@ -132,7 +134,10 @@ async def rebuild(
         await renew(connection, index, abandon=abandon)
     # in the order of the rows: FTS5 writes a segment whenever a row is smaller than the one before
     rows = {
-        view: [row[0] for row in await connection.execute_fetchall(f"SELECT {key} FROM {view} ORDER BY row")]
+        view: [
+            row[0]
+            for row in await connection.execute_fetchall(f"SELECT {key} FROM {view} GROUP BY 1 ORDER BY min(row)")
+        ]
         for _, view, key in _SOURCES
     }
     done, whole = 0, sum(map(len, rows.values()))

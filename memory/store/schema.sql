@@ -88,8 +88,28 @@ CREATE TABLE speakers (
 -- the messages that a person would look for: what was said, not what tools were told
 CREATE VIEW spoken AS
     SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
-    WHERE m.content <> '' AND t.outcome <> 'retried'
-        AND (m.role = 'user' OR m.role = 'assistant' AND m.speaker IS NULL);
+    WHERE m.content <> '' AND t.outcome <> 'retried' AND m.role IN ('user', 'assistant');
+
+-- What came from another program, so that it comes once: the messages of a conversation that were taken and what tells
+-- them from others, or a memory. An imported answer has the program that gave it as its speaker.
+CREATE TABLE imported (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+    program TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    entry_id INTEGER NOT NULL, -- the entry that tells of the import
+    conversation_id INTEGER REFERENCES conversations (id) ON DELETE CASCADE,
+    messages INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0, -- it is to be removed
+    learning_tries INTEGER NOT NULL DEFAULT 0, -- to learn from it, that are left; 0: it is not asked for
+    learned_through INTEGER NOT NULL DEFAULT 0 -- the last message that was learned from
+);
+CREATE INDEX imported_of_owner ON imported (owner_id, id);
+CREATE INDEX imported_by_entry ON imported (entry_id);
+CREATE UNIQUE INDEX imported_conversations ON imported (conversation_id) WHERE conversation_id IS NOT NULL;
+CREATE INDEX undone_imports ON imported (id) WHERE undone;
+CREATE INDEX imports_to_learn ON imported (owner_id) WHERE learning_tries;
 
 -- Entries and what changed them ----------------------------------------------------------------------------------
 
@@ -117,6 +137,8 @@ CREATE TABLE entries (
     unconfirmed TEXT, -- why not, in words for a person; NULL: it is confirmed
     quote TEXT, -- the words of the message that bear it out
     proposal TEXT, -- what follows once it is confirmed, as JSON
+    shared_at TEXT, -- since when the family may know it; NULL: it is its owner's alone
+    shared_by TEXT, -- the name of the person who shared it
     source_message_id INTEGER,
     author TEXT NOT NULL,
     trusted INTEGER NOT NULL DEFAULT 1,
@@ -129,8 +151,13 @@ CREATE INDEX entries_by_subject ON entries (owner_id, subject) WHERE subject IS 
 CREATE INDEX superseded_entries ON entries (superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX removed_entries ON entries (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX unconfirmed_entries ON entries (owner_id) WHERE unconfirmed IS NOT NULL;
+CREATE INDEX shared_entries ON entries (shared_at) WHERE shared_at IS NOT NULL;
 CREATE INDEX strongest_entries ON entries (owner_id, kind, priority, strength)
     WHERE superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL;
+
+-- The chats, by their owners, that read what was shared and may share: under MEMORY_SCOPE=family. from_settings: it is
+-- so for as long as the settings let them in.
+CREATE TABLE family (owner TEXT PRIMARY KEY, from_settings INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE TABLE decay (half_life_days REAL NOT NULL);
 INSERT INTO decay (half_life_days) VALUES (90);
@@ -184,12 +211,14 @@ CREATE TABLE effects (cause TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID;
 -- The search index: derived from entries and messages -----------------------------------------------------------
 
 -- It stores no text of its own but reads these views. An entry stands in an even row, a message in an odd one.
+-- What is shared stands a second time in the part of owner 0, which the family searches beside each one's own.
 CREATE VIEW searchable_entries AS
-    SELECT e.id, (e.owner_id << 40) + 2 * e.id AS row,
+    SELECT e.id, (part.column1 * e.owner_id << 40) + 2 * e.id AS row,
         indexable(e.content || coalesce(char(10) || e.outcome, '')) AS body,
         indexable(n.name) AS name, indexable(e.tags) AS tags, indexable(e.scope) AS scope, NULL AS speaker,
         date_words(e.created_at) AS date, NULL AS previous, NULL AS next, NULL AS second_previous, NULL AS second_next
-    FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias WHERE e.deleted_at IS NULL;
+    FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
+    JOIN (VALUES (1), (0)) part ON part.column1 = 1 OR e.shared_at IS NOT NULL WHERE e.deleted_at IS NULL;
 CREATE VIEW searchable_messages AS
     SELECT m.id, (c.owner_id << 40) + 2 * m.id + 1 AS row, indexable(m.content) AS body,
         NULL AS name, NULL AS tags, NULL AS scope,
@@ -213,13 +242,13 @@ CREATE VIRTUAL TABLE search USING fts5 (
 -- leaves the index before the write that changes it, with the very text that it was put in with. For messages, whose
 -- neighbours are in the index too, memory/store/index.py does the same.
 CREATE TRIGGER entry_leaves
-    BEFORE UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome ON entries BEGIN
+    BEFORE UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome, shared_at ON entries BEGIN
     INSERT INTO search (search, rowid, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next)
         SELECT 'delete', row, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next
         FROM searchable_entries WHERE id = old.id;
 END;
 CREATE TRIGGER entry_enters
-    AFTER UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome ON entries BEGIN
+    AFTER UPDATE OF content, tags, scope, created_at, owner_id, deleted_at, outcome, shared_at ON entries BEGIN
     INSERT INTO search (rowid, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next)
         SELECT row, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next
         FROM searchable_entries WHERE id = new.id;
@@ -538,3 +567,11 @@ CREATE TABLE endpoints (
 -- when the scheduler's jobs ran last, so that they catch up after a downtime; and how often they were begun in vain
 CREATE TABLE jobs (name TEXT PRIMARY KEY, ran_at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE job_attempts (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+
+-- what the Markdown files and skills say, where the database is replicated: by their path in the data directory
+CREATE TABLE file_copies (
+    path TEXT PRIMARY KEY,
+    content BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    changed INTEGER NOT NULL -- nanoseconds of the file's last change
+);

@@ -1,12 +1,8 @@
-"""The files of a database: who uses their directory, whole copies of what others are writing to, and what checks them.
-
-One running bot uses a data directory at most, and nobody while it is being restored.
-"""
+"""Whole copies of a database that others are writing to meanwhile, and what makes sure that they are whole."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 from typing import TYPE_CHECKING
@@ -16,32 +12,6 @@ from memory.errors import StoreError, explained
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-LOCK_NAME = "run.lock"
-
-
-@contextlib.contextmanager
-def only_runner(folder: Path) -> Iterator[None]:
-    """Keep `folder` from another bot, and from being restored, for as long as the context is open.
-
-    The lock is the kernel's and ends with the process, however it ends. Raises StoreError when another has it.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if os.geteuid() == 0:  # the bot itself has to be able to open it
-            owner = folder.stat()
-            os.fchown(file, owner.st_uid, owner.st_gid)
-    except OSError as error:
-        raise StoreError(f"{folder} can't be used: {error.strerror or error}.") from error
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreError(f"A bot is running on {folder}: stop it first, or set another MNEME_DATA_DIR.") from error
-        yield
-    finally:
-        os.close(file)
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -72,12 +42,24 @@ def require_sound(path: Path) -> None:
         )
 
 
+def local_state(database: Path) -> Path:
+    """Where Litestream keeps what it is about to send, beside a database that it replicates."""
+    return database.with_name(f".{database.name}-litestream")
+
+
 def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
     """How many rows those of `tables` have that there are."""
     with _opened(path) as connection:
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         present = [table for table in tables if table in there]
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in present}
+
+
+def file_copies(path: Path) -> Iterator[tuple[str, bytes, int]]:
+    """The copies of files in a database: their names, contents, and times of change in nanoseconds."""
+    with _opened(path) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'file_copies'").fetchone():
+            yield from connection.execute("SELECT path, content, changed FROM file_copies")
 
 
 def format_of(path: Path) -> int:

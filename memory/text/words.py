@@ -53,6 +53,7 @@ LONGEST_INDEXED = 20_000
 """Characters of a text that the index takes in: what comes after is found by nothing but is still stored."""
 MOST_TERMS = 40
 """Terms of one query; the rarest are not known before the search, so the first ones count."""
+_LETTERS_OF_WORD = 2
 _CYRILLIC_WORD = re.compile("[\u0400-\u04ff]+(?:['’][\u0400-\u04ff]+)*")
 _APOSTROPHE = re.compile("['’]")
 
@@ -286,9 +287,24 @@ def says_nothing(words: Iterable[str]) -> bool:
     return all(word in _SMALL_TALK_WORDS for word in words)
 
 
+def has_telling_words(text: str) -> bool:
+    """Whether `text` holds any word that says what is looked for."""
+    return any(word not in STOP_WORDS if has_gaps(word) else _FUNCTION_WORDS.sub("", word) for word in words_of(text))
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text, in one case; of a script without gaps all up to the next one."""
     return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
+
+
+def word_places(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text begin and end; of a script without gaps, where each two letters do."""
+    places: list[tuple[int, int]] = []
+    for word in _WORD.finditer(text):
+        start, end = word.span()
+        step = end - start if has_gaps(word.group()) else _LETTERS_OF_WORD
+        places += [(at, min(at + step, end)) for at in range(start, end, step)]
+    return places
 
 
 def _unknown_part(run: str) -> float:

@@ -8,6 +8,7 @@ is trusted, and of a backup nothing before it was compared with the manifest.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -180,7 +181,10 @@ def opened(path: Path, *, most_parts: int | None = None, most_bytes: int | None 
             if len({part.filename for part in parts}) < len(parts) or too_many or too_large:
                 raise StoreError(f"{path} is refused: it holds more than an export can, or something twice.")
             yield zipfile.Path(archive)
-    except BROKEN_ZIP as error:
+    except (*BROKEN_ZIP, OSError) as error:
+        # a damaged directory sends the reader to a place before the file, which the system calls an invalid argument
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
         raise StoreError(f"{path} is damaged, or no file of Mneme ({error}): nothing was changed.") from error
 
 

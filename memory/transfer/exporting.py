@@ -52,11 +52,18 @@ TABLES: dict[str, str | None] = {
     "reminders": _OF_OWNER,
     "preferences": "chat IN (SELECT channel || ':' || chat_id FROM sessions WHERE owner = :owner)",
     "members": None,
+    "family": None,
 }
 """Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one
 owner's; None: only in an export of all."""
 
-_ORDER = {"names": "owner_id, key", "sessions": "id", "preferences": "chat", "members": "channel, user_id"}
+_ORDER = {
+    "names": "owner_id, key",
+    "sessions": "id",
+    "preferences": "chat",
+    "members": "channel, user_id",
+    "family": "owner",
+}
 BATCH = 1_000
 """Rows that are in memory at a time."""
 # A role, a state, a moment: most columns of most rows, and never a secret

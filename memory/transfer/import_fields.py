@@ -16,12 +16,12 @@ from zoneinfo import ZoneInfo
 
 from memory.clock import from_text
 from memory.errors import StoreError
-from memory.forgetting import ERASED
 from memory.log.sessions import SHARED_OWNER, Address
 from memory.messages import Provenance
 from memory.reminders.reminder import ReminderState
 from memory.reminders.request import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority, Proposal
+from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
 from memory.text.naming import name_key
 
@@ -53,6 +53,7 @@ TAKEN = (
 """The tables that an import takes, in the order in which rows can refer to each other."""
 LEFT_OUT: Mapping[str, str] = {
     "members": "who was let in",
+    "family": "who belongs to the family",
     "inbox": "messages received",
     "outbox": "messages to be sent",
     "notices": "lines to be told",
@@ -177,6 +178,8 @@ def checked(fields: Fields, table: str, row: Row) -> Row:
         raise ValueError(f"{table}: a row with the {wrong} {str(row.get(wrong))[:50]!r}")
     if table == "sessions":
         return row | {"activated": None, "private": 0}  # of the last turn, and of what was never in the file
+    if table == "entries":
+        return row | {"shared_at": None, "shared_by": None}  # what is shared here is somebody's act here
     return row | _reminder_as_taken(row) if table == "reminders" else row
 
 

@@ -9,8 +9,7 @@ import structlog
 
 from config.secrets import without_secrets
 from memory.search.vectors import EmbedderError
-from pipeline.models.client import client_of, load_sdk
-from pipeline.models.errors import loggable
+from pipeline.models.client import client_of, load_sdk, loggable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +57,6 @@ class EndpointEmbedder:
         return vectors
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

@@ -95,7 +95,6 @@ class LocalModels:
             raise
 
     async def close(self) -> None:
-        """End the process."""
         if self._ends is not None:
             self._ends.cancel()
         await self._end()

@@ -118,17 +118,14 @@ class PromptState:
             self.forget()
 
     async def restore(self, base_url: str, api_key: str) -> None:
-        """Have the slot hold again what was kept."""
         if self._path.exists():
             await self._act("restore", base_url, api_key)
             self.forget()
 
     async def erase(self, base_url: str, api_key: str) -> None:
-        """Have the slot hold nothing."""
         await self._act("erase", base_url, api_key)
 
     def forget(self) -> None:
-        """Delete what was kept."""
         self._path.unlink(missing_ok=True)
 
     async def _act(self, action: str, base_url: str, api_key: str) -> bool:

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
     from memory.media.media import MediaStore
     from pipeline.arrival import Arrival
-    from pipeline.media.files import MediaSources
-    from pipeline.media.transcription import Transcriber
+    from pipeline.media.files import MediaSources, Transcriber
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
     from pipeline.skills import SkillPackage

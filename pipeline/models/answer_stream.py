@@ -105,7 +105,6 @@ class AnswerStream:
         call.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
 
     def finished(self) -> ModelAnswer:
-        """The whole answer."""
         calls = tuple(
             ToolCall(call.id or f"call_{secrets.token_hex(6)}", call.name, storable(call.arguments))
             for call in self._calls

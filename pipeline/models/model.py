@@ -142,32 +142,25 @@ class WrappedModel:
 
     @property
     def name(self) -> str:
-        """See ChatModel."""
         return self._model.name
 
     @property
     def window(self) -> ModelWindow:
-        """See ChatModel."""
         return self._model.window
 
     async def get_to_know(self) -> None:
-        """See ChatModel."""
         await self._model.get_to_know()
 
     async def load(self) -> None:
-        """See ChatModel."""
         await self._model.load()
 
     async def sees(self) -> bool:
-        """See ChatModel."""
         return await self._model.sees()
 
     async def takes_tools(self) -> bool:
-        """See ChatModel."""
         return await self._model.takes_tools()
 
     async def looks_reliably(self) -> bool:
-        """See ChatModel."""
         return await self._model.looks_reliably()
 
 

@@ -14,9 +14,8 @@ from config.process import connections
 from config.texts import _, ngettext
 from memory.text.tokens import TokenCounter
 from pipeline.models.answer_stream import AnswerStream, with_written_calls
-from pipeline.models.client import client_of, idle_timeout, load_sdk
+from pipeline.models.client import NotAModel, client_of, explained, idle_timeout, load_sdk, loggable
 from pipeline.models.endpoint import EndpointCapabilities
-from pipeline.models.errors import NotAModel, explained, loggable
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
 from pipeline.models.request_body import Part
 from pipeline.models.sending import ChatRequest
@@ -159,7 +158,6 @@ class OpenAIModel:
         return with_written_calls(done, () if Part.TOOLS in without else request.tools)
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

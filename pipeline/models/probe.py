@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pipeline.models.endpoint import Endpoint
 
 LISTING_SECONDS = 10.0
-CHECK_TOKENS = 16
-"""How long the answer of a model may get that is only to show that it answers."""
 TOKENS = 64
 """How long the answers may get that are only to show that the model answers."""
 NOTE_TOOL = ToolSpec(
@@ -58,7 +56,11 @@ async def probe(
     assumed: the window where the endpoint says none; asks: whether it is asked. Raises ModelError.
     """
     capabilities = EndpointCapabilities(name, endpoint_store, asks=asks, afresh=True)
-    model = _model_at(endpoint, name, assumed, patience, capabilities)
+
+    async def connect() -> Endpoint:
+        return endpoint
+
+    model = OpenAIModel(name, assumed, connect, timeout=patience, known=capabilities)
     began = time.monotonic()
     try:
         answer = await model.complete(_talking())
@@ -118,32 +120,3 @@ async def listed_models(endpoint: Endpoint) -> list[str] | None:
     # nothing checks what arrives, and Ollama says null where it has no model
     names = (getattr(model, "id", None) for model in getattr(page, "data", None) or ())
     return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None
-
-
-async def check_model(
-    endpoint: Endpoint, name: str, assumed: ModelWindow, patience: float, endpoint_store: EndpointStore, *, asks: bool
-) -> ModelWindow:
-    """Have a model say something within `patience` seconds; how much it reads and writes, as far as is known.
-
-    What is found out about the endpoint is kept. Raises ModelError, in one sentence, when the model says nothing.
-    """
-    capabilities = EndpointCapabilities(name, endpoint_store, asks=asks)
-    model = _model_at(endpoint, name, assumed, patience, capabilities)
-    hello = Message(Role.USER, "Say hello.", system_clock())
-    try:
-        await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
-        if not await looks_well(model, patience):
-            await capabilities.learn_refused(frozenset({Part.SECOND_LOOK}))
-        await model.get_to_know()
-        return model.window
-    finally:
-        await model.close()
-
-
-def _model_at(
-    endpoint: Endpoint, name: str, window: ModelWindow, patience: float, capabilities: EndpointCapabilities
-) -> OpenAIModel:
-    async def connect() -> Endpoint:
-        return endpoint
-
-    return OpenAIModel(name, window, connect, timeout=patience, known=capabilities)

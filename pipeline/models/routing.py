@@ -1,7 +1,8 @@
-"""Which model answers: by tier, with a fallback, within the day's token limit, as it was chosen in a chat."""
+"""Which model answers, and whom first: by tier, with a fallback, within the day's tokens, as a chat has chosen."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from dataclasses import dataclass, replace
@@ -10,15 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from config.texts import _, ngettext
-from memory.errors import StoreError
+from memory.errors import Postponed, StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from config.models import ModelWindow
     from memory.service.preferences import PreferenceStore
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ModelAnswer, ModelRequest, OnText
@@ -72,66 +72,57 @@ class _SharedTime:
         )
 
 
-class ModelRouter:
-    """A ChatModel over several. patience: seconds for which all of them together may be silent."""
+class ModelRouter(WrappedModel):
+    """A ChatModel over several; of itself it says what the one that talks does.
+
+    patience: seconds for which all of them together may be silent. has_used_up: whether the chat of a session has used
+    what it may in a day.
+    """
 
     def __init__(
-        self, models: Models, meter: Meter, counter: TokenCounter, *, patience: float, daily_limit: int | None = None
+        self,
+        models: Models,
+        meter: Meter,
+        counter: TokenCounter,
+        *,
+        patience: float,
+        daily_limit: int | None = None,
+        has_used_up: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
+        super().__init__(models.balanced)
         self._models = models
         self._meter = meter
         self._counter = counter
         self._patience = patience
         self._daily_limit = daily_limit
-
-    @property
-    def name(self) -> str:
-        """The model that talks."""
-        return self._models.balanced.name
+        self._has_used_up = has_used_up
 
     async def looks_reliably(self) -> bool:
         """Whether the second look of the model for quick work is worth anything."""
         return await self._models.fast.looks_reliably()
 
-    @property
-    def window(self) -> ModelWindow:
-        """The window of the model that talks."""
-        return self._models.balanced.window
-
-    async def get_to_know(self) -> None:
-        """Get to know the model that talks, whose window the turns are built for."""
-        await self._models.balanced.get_to_know()
-
-    async def load(self) -> None:
-        """Load the model that talks."""
-        await self._models.balanced.load()
-
-    async def sees(self) -> bool:
-        """Whether the model that talks does."""
-        return await self._models.balanced.sees()
-
-    async def takes_tools(self) -> bool:
-        """Whether the model that talks does."""
-        return await self._models.balanced.takes_tools()
-
-    def others(self) -> tuple[ChatModel, ...]:
+    def others(self) -> tuple[ModelRouter, ...]:
         """The models that can be chosen to talk, each with the same fallbacks, limit and meter."""
-        return tuple(_ChosenModel(self, model) for model in self._models.others)
+        return tuple(
+            ModelRouter(
+                replace(self._models, balanced=model),
+                self._meter,
+                self._counter,
+                patience=self._patience,
+                daily_limit=self._daily_limit,
+                has_used_up=self._has_used_up,
+            )
+            for model in self._models.others
+        )
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer with the tier's model, or the first fallback that can. Raises as `complete_with` does."""
-        return await self.complete_with(self._models.balanced, request, on_text)
-
-    async def complete_with(
-        self, talking: ChatModel, request: ModelRequest, on_text: OnText | None = None
-    ) -> ModelAnswer:
-        """The same where `talking` is the model that talks.
+        """Answer with the tier's model, or the first fallback that can.
 
         Of a request for a whole answer the first half that came is the last resort. Raises DailyLimitReached when
         the day's tokens are used up, and the first model's ModelError when none answers.
         """
-        await self._check_limit()
-        first = self._models.fast if request.tier is Tier.FAST else talking
+        await self._check_limits(request)
+        first = self._models.fast if request.tier is Tier.FAST else self._models.balanced
         models = (first, *(model for model in self._models.fallbacks if model.name != first.name))
         shared = _SharedTime(request, self._patience, len(models))
         half: ModelAnswer | None = None
@@ -155,7 +146,11 @@ class ModelRouter:
         assert failure is not None, "no answer means a failure"  # noqa: S101  # the loop ran at least once
         raise failure
 
-    async def _check_limit(self) -> None:
+    async def _check_limits(self, request: ModelRequest) -> None:
+        if self._has_used_up is not None and request.session_id and await self._has_used_up(request.session_id):
+            raise DailyLimitReached(
+                _("This chat has used what it may in a day: it goes on after midnight, or the bot's owner allows more.")
+            )
         if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
                 ngettext(
@@ -190,18 +185,6 @@ class ModelRouter:
             log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)
 
 
-class _ChosenModel(WrappedModel):
-    """A ChatModel of the router's that talks in the place of its usual one."""
-
-    def __init__(self, router: ModelRouter, model: ChatModel) -> None:
-        super().__init__(model)
-        self._router = router
-
-    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer `request`, as the router does."""
-        return await self._router.complete_with(self._model, request, on_text)
-
-
 class ModelChoice:
     """The models that can talk, by name, the usual one first; and which one each chat has chosen.
 
@@ -214,7 +197,6 @@ class ModelChoice:
         self._preferences = preferences
 
     async def of(self, chat: str) -> ChatModel:
-        """The model that talks in a chat."""
         return self.models.get(await self._chosen(chat) or "", self.usual)
 
     async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
@@ -240,3 +222,52 @@ class ModelChoice:
         except StoreError as error:  # a choice that can't be read keeps nobody from an answer
             log.warning("model_choice_not_read", reason=str(error))
             return None
+
+
+class YieldingModel(WrappedModel):
+    """A ChatModel over one with a single slot.
+
+    A request in the background that meets one of a person, or is met by one, ends at once with Postponed: its
+    connection is closed, which frees the slot within the model's next batch, and whoever asked does it later.
+    """
+
+    def __init__(self, model: ChatModel) -> None:
+        super().__init__(model)
+        self._in_front = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._behind: set[asyncio.Task[ModelAnswer]] = set()
+
+    async def quiet(self) -> None:
+        await self._quiet.wait()
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
+        """Answer `request`. Raises ModelError, and Postponed for one in the background."""
+        if request.background:
+            return await self._complete_behind(request)
+        self._in_front += 1
+        self._quiet.clear()
+        for task in self._behind:
+            task.cancel()
+        try:
+            return await self._model.complete(request, on_text)
+        finally:
+            self._in_front -= 1
+            if not self._in_front:
+                self._quiet.set()
+
+    async def _complete_behind(self, request: ModelRequest) -> ModelAnswer:
+        if self._in_front:
+            raise Postponed("Somebody waits for the model's answer.")
+        task = asyncio.create_task(self._model.complete(request), name=request.purpose)
+        self._behind.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if own is not None and own.cancelling():
+                raise
+            log.info("gave_way", purpose=request.purpose)
+            raise Postponed("Somebody began to wait for the model's answer.") from None
+        finally:
+            self._behind.discard(task)

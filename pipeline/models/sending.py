@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from pipeline.models.errors import NotAModel, means_overflow
+from pipeline.models.client import NotAModel, means_overflow
 from pipeline.models.request_body import Part, body, of_messages, parts
 
 if TYPE_CHECKING:

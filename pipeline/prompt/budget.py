@@ -50,7 +50,6 @@ class Budget:
 
     @cached_property
     def tool_tokens(self) -> int:
-        """The tools' descriptions."""
         return sum(self.text(tool.name + tool.description + tool.parameters) for tool in self.tools)
 
     @cached_property
@@ -83,7 +82,6 @@ class Budget:
         return min(RELEVANT_TOKENS, self.free // 8)
 
     def text(self, text: str) -> int:
-        """Tokens of `text`."""
         return self.counter.text(text, self.model)
 
     def cut(self, text: str, tokens: int, hint: str = "") -> str:

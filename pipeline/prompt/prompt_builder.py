@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import in_line
 from memory.files.notes import Memory, without_visible
+from memory.ledger.page import format_line
 from memory.messages import Message, Passage, Role, worst
 from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.questions import asked_in, asks
@@ -28,6 +30,7 @@ from pipeline.prompt.prompts import (
     QUOTED_HEADER,
     RELEVANT_HEADER,
     RULES_HEADER,
+    SHARED_HEADER,
     SUMMARY_HEADER,
     TASK_HINT,
     PromptStyle,
@@ -36,12 +39,13 @@ from pipeline.prompt.prompts import (
     plain_line,
 )
 from pipeline.skills import skill_prompt
-from pipeline.tools.skills import SKILL_TOOL
+from pipeline.tools.media import SKILL_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memory.clock import Clock, TimezoneLookup
+    from memory.facts.sharing import Sharing
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.reminders.delivery import TaskRun
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
+    from pipeline.lightrag import LightRag
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
     from pipeline.skills import Skills
@@ -56,21 +61,20 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-
-class Graph(Protocol):
-    """Another place that knows what was said."""
-
-    async def relevant(self, question: str) -> Passage:
-        """What is known about `question`; empty for nothing."""
+SHARED_TOKENS = 300
+MOST_SHARED = 40
+SHARED_CHARACTERS = 300
+"""What others of the family share stands in every request, the newest in so much room; more of it is found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """What is found for a message and quoted, and what activates, in so many tokens."""
+    """What is found for a message and quoted, what others share, and what activates, in so many tokens."""
 
     recall: Recall
     activation: Activation
     activation_tokens: int
+    sharing: Sharing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class PromptSources:
 
     files: DailyNotes | None
     memories: Memories | None
-    graph: Graph | None
+    graph: LightRag | None
     skills: Skills | None = None
 
 
@@ -225,8 +229,9 @@ class PromptBuilder:
         answered: the messages themselves, of which nothing is said again. photos: they show some. task: they are one.
         """
         tokens, memories = budget.relevant, self._sources.memories
+        shared, besides = await self._shared(session, stable.shown, budget)
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, stable, tokens), self._in_graph(session, question)
+            self._earlier(lookup, visible, besides, tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -249,6 +254,7 @@ class PromptBuilder:
             own_lines, lines = (), memory_lines + [text for _, text in cut]
         quotes = [f"{memory.provenance.mark} {budget.cut(memory.text, tokens)}".strip() for memory in quoted]
         parts = ["\n".join([QUOTED_HEADER, *quotes])] if quotes else []
+        parts += ["\n".join([SHARED_HEADER, *shared])] if shared else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []
@@ -259,11 +265,29 @@ class PromptBuilder:
         text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance)
         return Volatile(text, context, own_lines, now)
 
-    async def _earlier(self, lookup: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
+    async def _shared(
+        self, session: Session, shown: AlreadyInPrompt, budget: Budget
+    ) -> tuple[list[str], AlreadyInPrompt]:
+        """Lines of what others share with a chat, newest first, and what the prompt says with them."""
+        if self._sources.memories is None or self._sources.memories.sharing is None:
+            return [], shown
+        entries = await self._sources.memories.sharing.by_others(session.owner, MOST_SHARED)
+        lines, remaining = list[str](), min(SHARED_TOKENS, budget.relevant)
+        zone = self._zone_of(session.owner)
+        for entry in entries:
+            day = f"{entry.shared_at.astimezone(zone):%Y-%m-%d}" if entry.shared_at is not None else ""
+            line = f"- {entry.shared_by}, {day}: {in_line(entry.content, SHARED_CHARACTERS)}"
+            if (cost := budget.text(line) + 1) <= remaining:
+                remaining -= cost
+                lines.append(line)
+                shown = shown.with_lines(format_line(entry.content))
+        return lines, shown
+
+    async def _earlier(self, lookup: Found, visible: Transcript, besides: AlreadyInPrompt, tokens: int) -> Passage:
         if (memories := self._sources.memories) is None:
             return Passage("")
         whole = not self._style.plain
-        return await memories.recall.relevant(lookup, visible, tokens, besides=stable.shown, whole_exchanges=whole)
+        return await memories.recall.relevant(lookup, visible, tokens, besides=besides, whole_exchanges=whole)
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
         if self._sources.graph is None or session.private:  # the server keeps what it was asked

@@ -42,7 +42,6 @@ class Indexing:
         self._said = on_change
 
     async def process(self, turn: Turn) -> None:
-        """Index the exchange."""
         if self._said is not None:
             self._said()
         if self._graph is None or turn.committed_as is None or turn.session.private:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _, listed, unstopped
-from memory.buttons import Button, Notice, edit_button, undo_button
-from memory.capture.capture import captured, objects, requested, restated, to_forget
+from memory.buttons import Button, Notice, edit_button, share_button, undo_button
+from memory.capture.capture import captured, is_for_all, objects, requested, restated, to_forget
 from memory.capture.classifier import CaptureKind
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memory.facts.checker import FactChecker
     from memory.facts.fact_store import FactStore, Learned
     from memory.facts.learning import Learning
+    from memory.facts.sharing import Sharing
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
     from memory.ledger.page import LongTermMemory
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     _Plan = tuple[NewEntry, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
+
+_NOT_SHARED = N_("Noted for this chat alone, which is no part of the family: {content} (/undo takes it back)")
 
 _A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
 
@@ -60,6 +63,7 @@ class _Kept:
 
     note: str | None = None
     note_entry: Entry | None = None
+    shared: bool = False
     note_refused: str | None = None
     learned: list[Learned] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -89,11 +93,13 @@ class AutoCapture:
         sessions: SessionService,
         zone_of: TimezoneLookup,
         lookup: MemoryLookup,
+        sharing: Sharing,
         *,
         enabled: bool,
         tells: Callable[[str], bool],
     ) -> None:
         self._lookup = lookup
+        self._sharing = sharing
         self._ledger = ledger
         self._memory = memory
         self._learning = learning
@@ -114,19 +120,22 @@ class AutoCapture:
                 turn.notices.append(Notice(_(_NOT_KEPT)))
             return
         notices_enabled = self._tells(turn.session.id)
+        of_family = await self._sharing.includes(turn.session.owner)
+        sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         for message in typed:
             if message.speaker is None and is_list(message.content):
                 # written by another assistant as a rule, so it is nothing that the user states
                 turn.notices.append(Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)))
                 continue
-            outcome = await self._keep(turn.session, message)
+            outcome = await self._keep(turn.session, message, (message.speaker or sender) if of_family else None)
             if objects(message.content):
                 outcome.doubted = await self._lookup.stated_in(
                     await self._answer(turn), turn.session.owner, MOST_TO_FORGET
                 )
             turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            turn.notices += _notices(outcome, tells=notices_enabled)
+            is_refused = not of_family and self._sharing.enabled and is_for_all(message.content)
+            turn.notices += _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=is_refused)
 
     async def _answer(self, turn: Turn) -> str:
         """The answer that a message objects to: the one that it replies to, else the last."""
@@ -136,8 +145,11 @@ class AutoCapture:
         messages = (await self._sessions.transcript(turn.session.id)).messages
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
-    async def _keep(self, session: Session, message: Message) -> _Kept:
-        """Write what one message asks to remember and what it states, as one change."""
+    async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Kept:
+        """Write what one message asks to remember and what it states, as one change.
+
+        sharer: who shares a note that is for all; None: the chat is no part of a family.
+        """
         owner = session.owner
         outcome = _Kept()
         request = requested(message.content)
@@ -156,6 +168,9 @@ class AutoCapture:
         async with self._ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
                 await self._write_note(change, note, _note_line(note, day), outcome)
+                if sharer is not None and outcome.note_entry is not None and is_for_all(message.content):
+                    outcome.note_entry = await change.share(outcome.note_entry, sharer)
+                    outcome.shared = True
             await self._learn(change, owner, plans, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
@@ -233,10 +248,10 @@ def _note_line(note: str, day: date) -> str:
     return format_line(_("{note} (noted {date})", note=note, date=day.isoformat()))
 
 
-def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
+def _notices(outcome: _Kept, *, tells: bool, of_family: bool = False, not_shared: bool = False) -> list[Notice]:
     """What is said of it: one line for all that one undo takes back, and one for each refusal.
 
-    tells: whether of what nobody asked for, too.
+    tells: whether of what nobody asked for, too. of_family: it may be shared. not_shared: that was asked for in vain.
     """
     news = [learned for learned in outcome.learned if tells and (learned.superseded is not None or not learned.known)]
     refusals = [
@@ -273,12 +288,17 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
         rows = (((undo,),) if undo is not None else ()) + tuple((edit,) for edit in edits)
         return [Notice(text, rows), *lines]
     if outcome.note is not None:
-        text, about = _("Noted: {content} (/undo takes it back)", content=unstopped(outcome.note)), outcome.note
-        edits = [edit_button(outcome.note_entry.id, outcome.note)] if outcome.note_entry is not None else []
+        about, written = outcome.note, outcome.note_entry
+        text = N_("Noted: {content} (/undo takes it back)")
+        text = N_("Noted for the family: {content} (/undo takes it back)") if outcome.shared else text
+        text = _(_NOT_SHARED if not_shared else text, content=unstopped(about))
+        edits = [edit_button(written.id, about)] if written is not None else []
     elif news:
-        text, about = _said(news[0]), news[0].entry.content
+        text, about, written = _said(news[0]), news[0].entry.content, news[0].entry
     else:
         return lines
+    if of_family and written is not None and written.shared_at is None:
+        edits = [*edits, share_button(written.id, about)]
     row = ((undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
     return [Notice(text, row), *lines]
 

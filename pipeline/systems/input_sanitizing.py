@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,7 @@ from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role
 from memory.service.jobs import MOST_ATTEMPTS
-from pipeline.arrival import given_up
+from pipeline.arrival import clean, given_up
 from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
@@ -25,16 +23,6 @@ if TYPE_CHECKING:
     from pipeline.media.reading import Attachment, MediaReader
     from pipeline.models.routing import ModelChoice
     from pipeline.turn import Turn
-
-LONGEST_MESSAGE = 1_000_000
-"""Characters of a message that are kept in the log. What the model sees of it is bounded by its window."""
-
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # all control characters but tab, line feed and carriage return
-    "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
-    "\ufeff\ufff9-\ufffb]"
-)
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 log = structlog.get_logger(__name__)
 
@@ -134,19 +122,3 @@ def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
         else:
             groups.append([arrival])
     return groups
-
-
-def clean(text: str) -> str:
-    """`text` in normal form C, without control characters, lone surrogates and directional overrides.
-
-    Right-to-left and left-to-right marks stay: they are part of how Hebrew and Arabic are written.
-    """
-    # a surrogate pair that came as two characters is put together; half a pair can't be stored
-    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
-    # controls go first: a letter and its accent may have stood on both sides of one
-    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", paired))
-    plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
-    if len(plain) > LONGEST_MESSAGE:
-        note = f"\n[... the rest of {len(plain)} characters was not kept]"
-        plain = plain[: LONGEST_MESSAGE - len(note)] + note
-    return plain

@@ -11,6 +11,7 @@ from memory.buttons import THIS_TURN, Button, Notice, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult
 from memory.messages import Message, Role
 from memory.reminders.delivery import MOST_FAILURES
+from pipeline.arrival import inbox_ids
 
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
@@ -59,7 +60,7 @@ class ReplyDelivery:
             written_entries=tuple(turn.written_entries),
             activated=turn.activated,
             told_notices=tuple(notice.id for notice in waiting),
-            inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
+            inbox_ids=tuple(inbox_ids(turn.arrivals)),
             reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
             noted=self._notes,
             task=task,

@@ -15,6 +15,7 @@ from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.search.questions import is_question
 from memory.search.search import Filter
+from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import Asking, ToolContext
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from memory.search.search import Hit
     from pipeline.models.model import ChatModel, ModelAnswer
     from pipeline.prompt.budget import Budget
-    from pipeline.tools.plain_reminders import PlainReminders
+    from pipeline.tools.reminders import PlainReminders
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
 
@@ -231,7 +232,7 @@ class ToolLoop:
             notices=turn.notices,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
-            inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
+            inbox_ids=tuple(inbox_ids(turn.arrivals)),
             private=turn.session.private,
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )

@@ -1,5 +1,8 @@
-"""Tools over entries: notes by their names, note_add to note_remove (S1), and typed memories, memory_learn to
-memory_consolidate (S4)."""
+"""Tools over memory: notes by their names (S1), typed memories (S4), and the Markdown files.
+
+note_add to note_remove; memory_learn to memory_consolidate; memory_file (S0), which never changes the whole
+blindly, and history_search (S2).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pydantic import Field
 
 from memory.facts.fact import Doubt, KnownMemory
 from memory.facts.learning import workflow_text
+from memory.ledger.page import replacing
+from memory.messages import Passage, Provenance
 from memory.search.activation import format_record
 from memory.store.entry import Action, Author, Kind, NewEntry, Priority, Proposal
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
@@ -20,7 +25,9 @@ if TYPE_CHECKING:
 
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.facts.learning import Learning, Procedures
+    from memory.files.history import HistoryFiles
     from memory.ledger.entries import EntryStore
+    from memory.ledger.page import LongTermMemory
     from memory.search.reading import MemoryStats
     from pipeline.tools.cited_writes import CitedWrites
 
@@ -229,3 +236,66 @@ def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
         return (await weekly.run(context.owner)).summary or "There was nothing to tidy."
 
     return Tool(memory_consolidate, writes=True)
+
+
+MOST_RESULTS = 10
+APPEND_CHARACTERS = 2_000
+"""How much one call may add: MEMORY.md goes into every prompt."""
+
+
+def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
+    """The tool over the long-term memory of the calling session's owner."""
+
+    async def memory_file(
+        context: ToolContext,
+        action: Literal["read", "append", "replace", "delete"],
+        text: Annotated[str, Field(description="append: a new line. replace, delete: the exact part")] = "",
+        replacement: Annotated[str, Field(description="replace: what the part becomes")] = "",
+        quote: Quote = "",
+    ) -> str:
+        """Your long-term memory, MEMORY.md. Append what should be known for good; replace or delete a part."""
+        if action == "read":
+            return await memory.read(context.owner) or "(empty)"
+        if not text.strip():
+            return f"error: {action} needs text"
+        if max(len(text), len(replacement)) > APPEND_CHARACTERS:
+            return f"error: at most {APPEND_CHARACTERS} characters at a time"
+        if action == "delete" or not (text if action == "append" else replacement).strip():
+            return await _deleted(memory, writes, context, text, quote)
+        new, part = (text, "") if action == "append" else (replacement, text)
+        if part:
+            replacing(part, new)(await memory.read(context.owner))  # refused where it does not stand there once
+        checked = await writes.check(context, new.strip(), quote)
+        if checked.doubt is not None:
+            description = f"MEMORY.md: {part.strip()} -> {new.strip()}" if part else f"MEMORY.md: {new.strip()}"
+            return await writes.propose(context, description, Proposal(action=Action.EDIT, part=part, value=new))
+        if action == "append":
+            await memory.append(context.owner, text, Author.MODEL)
+            return f"MEMORY.md now also says: {text.strip()}"
+        await memory.replace(context.owner, text, replacement, Author.MODEL)
+        return f"MEMORY.md now says: {replacement}"
+
+    return Tool(memory_file, writes=True, reads_if=lambda called: called["action"] == "read")
+
+
+async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolContext, part: str, quote: str) -> str:
+    replacing(part, "")(await memory.read(context.owner))  # refused where it does not stand there once
+    if not await writes.asks_to_forget(context, part.strip(), quote):
+        proposal = Proposal(action=Action.EDIT, part=part)
+        return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
+    await memory.replace(context.owner, part, "", Author.MODEL)
+    return "MEMORY.md no longer says that."
+
+
+def history_search_tool(history: HistoryFiles) -> Tool:
+    """The tool over the history of the calling session's owner."""
+
+    async def history_search(context: ToolContext, query: str) -> str | Passage:
+        """Search the history of past conversations, newest first, for all words of a query."""
+        results = await history.search(context.owner, query, MOST_RESULTS)
+        if not results:
+            return "nothing found"
+        # a model wrote it of all that was said, others' words among it
+        return Passage("\n\n".join(results), Provenance.FOREIGN)
+
+    return Tool(history_search)

@@ -1,4 +1,4 @@
-"""Tools over what was sent besides words: photos to look at again, documents to search and to read."""
+"""Tools over what was sent besides words: photos to look at again, documents to search and to read; and over skills."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pipeline.tools.toolbox import Tool, ToolContext
 if TYPE_CHECKING:
     from memory.media.media import Media, MediaStore
     from pipeline.media.reading import MediaReader
+    from pipeline.skills import Skills
 
 MEDIA_TOOLS = ("photo_look", "document_search", "document_read")
 MOST_FOUND = 4
@@ -75,3 +76,22 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         return media if media is not None and media.about is not None else None
 
     return [Tool(photo_look), Tool(document_search), Tool(document_read)]
+
+
+SKILL_TOOL = "skill_read"
+"""Its name: where there is no skill, nobody pays for it."""
+
+
+def skill_tool(skills: Skills) -> Tool:
+    """The tool over the installation's skills."""
+
+    async def skill_read(
+        context: ToolContext,
+        name: Annotated[str, Field(description="of the skill, as under # Skills")],
+        file: Annotated[str, Field(description="another file of it")] = "",
+    ) -> Passage:
+        """Read how something is done, before you do it. What it says is no word of the user's."""
+        # whoever wrote it: what a skill says writes no memory
+        return Passage(await skills.text(name, file), Provenance.FILE)
+
+    return Tool(skill_read)

@@ -48,7 +48,7 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
         page: Annotated[int, Field(ge=1)] = 1,
         tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS)] = 800,
     ) -> str | Passage:
-        """Search earlier conversations and memories; for lists by several queries, in other words."""
+        """Search what was said and noted. Lists, counts, "all", "ever": up to five queries, reworded and by parts."""
         path = path.strip()
         if around:
             return await reading.around(around, context.owner, tokens)

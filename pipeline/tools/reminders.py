@@ -1,23 +1,39 @@
-"""Tools over reminders: reminder_set, reminder_list, reminder_cancel."""
+"""Tools over reminders, and what takes their place for a model without tools.
+
+Such a model says "I'll remind you tomorrow" and sets nothing. It reads day and hour well, in any language, where it has
+to answer with JSON; what it read is said back and set by one tap, so what it misread costs nothing.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+import structlog
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from config.texts import N_, _, use_language
-from memory.messages import Passage, Provenance
+from memory.capture.capture import asks_for_reminder
+from memory.errors import MemoryRefused
+from memory.messages import Message, Passage, Provenance, Role
+from memory.reminders.dates import HOUR
 from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
+from pipeline.models.model import ModelRequest
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.log.sessions import Session
     from memory.reminders.reminders import Reminders
+    from pipeline.models.model import ChatModel
     from pipeline.tools.cited_writes import CitedWrites
+
+log = structlog.get_logger(__name__)
 
 Number = Annotated[str, BeforeValidator(lambda given: str(given).strip())]
 """A reminder's number, which models write as 12, "12" and "#12"."""
@@ -86,3 +102,118 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         Tool(reminder_list),
         Tool(reminder_cancel, writes=True),
     ]
+
+
+LONGEST = 500
+"""Characters of a message that is read; a longer one is about more than a reminder."""
+SECONDS = 60.0
+TOKENS = 120
+DAYS_AHEAD = 14
+"""So many days are given to the model by name, or it would count them wrongly."""
+
+_PROMPT = """\
+You read when and of what somebody wants to be reminded. It is {now}.
+The next days: {days}.
+Answer with JSON: {{"what": "...", "day": "YYYY-MM-DD", "hour": "HH:MM", "repeat": "once"}}. "what" is what to be \
+reminded of, in the user's own words and language, or null if the user asks for something else. "day" and "hour" are \
+null if they are not named. "repeat" is "once", "daily", "weekly", "monthly" or "yearly". For "in 20 minutes" or "in \
+two hours" give "in_minutes" in the place of day and hour."""
+
+
+class _Wish(BaseModel):
+    """What the model read. All of it may be missing or be written in a way that means nothing."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    what: str | None = None
+    day: date | None = None
+    hour: time | None = None
+    in_minutes: Annotated[int, Field(ge=1, le=366 * 24 * 60)] | None = None
+    repeat: Repeat = Repeat.ONCE
+
+
+class PlainReminders:
+    """Answers a message that asks for a reminder, where the model that talks can't call a tool for it."""
+
+    def __init__(self, reminders: Reminders, clock: Clock) -> None:
+        self._reminders = reminders
+        self._clock = clock
+
+    async def answer(self, session: Session, message: str, model: ChatModel, language: str) -> str | None:
+        """The answer to a message that asks for a reminder, which is offered under it; None: it asks for none.
+
+        Raises ModelError where no model answers.
+        """
+        if len(message) > LONGEST or not asks_for_reminder(message):
+            return None
+        unclear = _("I could not tell when to remind you: name the day and the hour, such as “tomorrow at 9”.")
+        try:
+            wish = await self._read(session, message, model)
+        except ValidationError as error:
+            log.info("reminder_not_read", error=type(error).__name__)
+            return unclear
+        if not wish.what:
+            return None  # "remind me what my cat is called"
+        when = self._when(session, wish)
+        if when is None:
+            return unclear
+        try:
+            request = self._reminders.read(session.id, wish.what, when.isoformat(timespec="minutes"), wish.repeat)
+            await self._reminders.offer(session.owner, session.id, request, Offer("", language, trusted=True))
+        except MemoryRefused as error:
+            log.info("reminder_refused", error=str(error))
+            return unclear
+        return _("I can remind you of that.")
+
+    async def _read(self, session: Session, message: str, model: ChatModel) -> _Wish:
+        now = self._clock()
+        local = now.astimezone(self._reminders.zone_of(session.id))
+        days = ", ".join(f"{local + timedelta(days=ahead):%A %Y-%m-%d}" for ahead in range(DAYS_AHEAD))
+        texts = [(Role.SYSTEM, _PROMPT.format(now=f"{local:%A %Y-%m-%d %H:%M}", days=days))]
+        for asked, answer in _examples(local.date()):
+            texts += [(Role.USER, asked), (Role.ASSISTANT, json.dumps(answer, ensure_ascii=False))]
+        request = ModelRequest(
+            [Message(role, text, now) for role, text in (*texts, (Role.USER, message))],
+            max_output_tokens=TOKENS,
+            temperature=0.0,
+            json=True,
+            low_effort=True,
+            whole=True,
+            seconds=SECONDS,
+            purpose="reminder",
+            session_id=session.id,
+        )
+        return _Wish.model_validate_json((await model.complete(request)).text.strip() or "{}")
+
+    def _when(self, session: Session, wish: _Wish) -> datetime | None:
+        """The first time, on the session's clock; None where none was named."""
+        zone = self._reminders.zone_of(session.id)
+        instant = self._clock()
+        if wish.in_minutes is not None:
+            return (instant + timedelta(minutes=wish.in_minutes)).astimezone(zone)  # minutes, whatever the clocks do
+        now = instant.astimezone(zone)
+        if wish.day is None and wish.hour is None:
+            return None
+        hour = (wish.hour or HOUR).replace(tzinfo=None)
+        first = datetime.combine(wish.day or now.date(), hour, zone)
+        if first > now:
+            return first.replace(tzinfo=None)
+        if wish.day is None or wish.day == now.date():
+            return (first + timedelta(days=1)).replace(tzinfo=None)
+        try:  # a day without its year, which models take for this year's
+            return first.replace(year=now.year + 1, tzinfo=None)
+        except ValueError:  # 29 February
+            return None
+
+
+def _examples(today: date) -> tuple[tuple[str, dict[str, object]], ...]:
+    sunday = today + timedelta(days=(6 - today.weekday()) or 7)
+    return (
+        (
+            "remind me on Sunday at half past six to feed the fish",
+            {"what": "feed the fish", "day": f"{sunday}", "hour": "06:30", "repeat": "once"},
+        ),
+        ("Erinnere mich in einer Stunde an die Pizza", {"what": "die Pizza", "in_minutes": 60, "repeat": "once"}),
+        ("Recuérdame cómo se llama mi jefa", {"what": None}),
+        ("Rappelle-moi d'acheter du pain", {"what": "acheter du pain", "day": None, "hour": None, "repeat": "once"}),
+    )

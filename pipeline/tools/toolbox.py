@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memory.store.effects import Effects
     from memory.store.entry import Entry
     from pipeline.models.model import ChatModel
+    from pipeline.tools.mcp.tools import McpTool, McpTools
 
 log = structlog.get_logger(__name__)
 
@@ -140,12 +141,10 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
         return self._function.__name__
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told of it."""
         return _signature(self._function).spec
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
@@ -184,24 +183,10 @@ class Tool:
         return f"{f'{where}: ' if where else ''}{first['msg']}"
 
 
-class AnyTool(Protocol):
-    """What a toolbox runs."""
-
-    async def run(self, context: ToolContext, arguments: str) -> str | Passage:
-        """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
-
-
-class ToolSource(Protocol):
-    """Where tools come from that are not always there."""
-
-    def get(self, name: str) -> AnyTool | None:
-        """The tool of that name, while it is there."""
-
-
 class Toolbox:
     """The tools that a model may call: our own, and those of `others`, which come and go."""
 
-    def __init__(self, tools: Iterable[Tool], effects: Effects, others: ToolSource | None = None) -> None:
+    def __init__(self, tools: Iterable[Tool], effects: Effects, others: McpTools | None = None) -> None:
         self._effects = effects
         self._tools = {tool.name: tool for tool in tools}
         self._others = others
@@ -216,7 +201,7 @@ class Toolbox:
 
         What a turn's tools changed before a kill stands, and is not changed again by the turn that takes its place.
         """
-        tool: AnyTool | None = self._tools.get(call.name)
+        tool: Tool | McpTool | None = self._tools.get(call.name)
         if tool is None and self._others is not None:
             tool = self._others.get(call.name)
         if tool is None:

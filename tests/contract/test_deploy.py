@@ -87,6 +87,8 @@ async def test_the_installer_refuses_what_it_does_not_know_before_it_does_anythi
         (["--everything"], "--everything is not known"),
         (["--bot"], "--bot needs a value"),
         (["--bot", "../x"], "../x is not"),
+        (["--replica"], "--replica needs a value"),
+        (["--replica", "sftp://anna:password@example.org/x"], "A replica is at"),
     ):
         process = await asyncio.create_subprocess_exec(
             DEPLOY / "install.sh", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE

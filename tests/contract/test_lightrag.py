@@ -244,7 +244,6 @@ async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: M
 
 async def test_forget_all_deletes_what_was_sent_and_nothing_else(start_beside: OpenApp, graph: LightRagServer) -> None:
     graph.kept = {f"theirs-{number}": f"paper-{number}.pdf" for number in range(250)}
-    graph.kept["old"] = "telegram:1001:7/12"
     async with start_beside() as app:
         person = Person(app)
         await person.says("My cat is called Murka")

@@ -193,7 +193,7 @@ def test_other_names_in_the_environment_are_none_of_our_business(monkeypatch: py
         ("LLM_TIMEOUT=0", "LLM_TIMEOUT is not usable: it should be greater than 0."),
         ("LLM_TIMEOUT=inf", "LLM_TIMEOUT is not usable: it should be less than or equal to 3600."),
         ("MEMORY_ENABLED=maybe", "MEMORY_ENABLED is not usable: true or false is needed."),
-        ("MEMORY_SCOPE=all", "MEMORY_SCOPE is not usable: it should be 'chat' or 'shared'."),
+        ("MEMORY_SCOPE=all", "MEMORY_SCOPE is not usable: it should be 'chat', 'family' or 'shared'."),
         ("LOG_LEVEL=loud", "LOG_LEVEL is not usable: it should be 'debug', 'info', 'warning' or 'error'."),
         ("TIMEZONE=Mars/Base", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
         ("TIMEZONE=../etc/passwd", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),

@@ -20,7 +20,7 @@ from memory.service.preferences import PreferenceStore
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
-from pipeline.models.yielding import YieldingModel
+from pipeline.models.routing import YieldingModel
 from tests.support.consolidating import Bench, answered
 from tests.support.fakes import Person
 from tests.support.servers.model import Holds, Says

@@ -19,11 +19,12 @@ from typer.testing import CliRunner
 
 from bot.cli.main import cli
 from memory.errors import StoreError
+from memory.store.data_lock import only_runner
 from memory.store.database import Database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
-from memory.store.snapshots import only_runner
-from memory.transfer.backup import Backup, Restore
+from memory.transfer.backup import Backup
 from memory.transfer.exporting import Portable
+from memory.transfer.restore import Restore
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:

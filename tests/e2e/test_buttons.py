@@ -11,7 +11,7 @@ from memory.buttons import Button, Notice, rows_of
 from memory.store.entry import Kind, NewEntry
 from memory.store.notices import PendingNotices
 from tests.support.servers.model import Fails, Holds, Says
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts, toasts
+from tests.support.serving import ANN, GROUP, STRANGER, labels, press, said, texts, toasts
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 GUEST = 4004
 REFUSED = "In a group such a button is for its administrators, or for whoever asked."
-
-
-async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
-    """Wait until the bot has said something with that text in it."""
-    await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
 
 
 async def noted(telegram: BotApiServer, what: str = "tea") -> None:

@@ -30,6 +30,7 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import Backup
+from memory.transfer.replica import Replica, ReplicaPlace
 from tests.support.servers.model import ModelServer, Refuses
 from tests.support.servers.telegram import BotApiServer
 
@@ -247,6 +248,15 @@ async def old_backup(broken: Installation) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
+async def replica_taken(broken: Installation) -> AsyncIterator[None]:
+    place, elsewhere = broken.data.parent / "replica", broken.data.parent / "elsewhere"
+    elsewhere.mkdir()
+    await Replica(ReplicaPlace(str(place)), elsewhere, system_clock).take(None)
+    broken.environment["REPLICA_URL"] = str(place)
+    yield
+
+
+@contextlib.asynccontextmanager
 async def embedder_down(broken: Installation) -> AsyncIterator[None]:
     broken.environment |= {"EMBEDDING_MODEL": "some-embedder", "EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1"}
     yield
@@ -280,6 +290,7 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
     "days and times are wrong: the clock is": wrong_clock,
     "a setting is wrong, such as the time zone": wrong_zone,
     "the last backup is old": old_backup,
+    "the bot does not start: another machine holds its replica": replica_taken,
     "questions in other words find nothing: the embedding model is down": embedder_down,
     "LightRAG is down": graph_down,
     "the bot has lost a tool: its server does not start": tools_down,

@@ -14,7 +14,7 @@ from memory.errors import MemoryRefused
 from memory.files.history import ENTRY_CHARACTERS, LONGEST_QUERY, SHOWN_CHARACTERS, HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.messages import Passage
-from pipeline.tools.files import MOST_RESULTS, history_search_tool
+from pipeline.tools.entries import MOST_RESULTS, history_search_tool
 from pipeline.tools.toolbox import ToolContext
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says

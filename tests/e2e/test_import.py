@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import memory.forgetting
 from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport
 from memory.imports.items import ImportRefused
 from memory.imports.whatsapp import day_order
 from memory.log.sessions import Address
 from memory.messages import Provenance
+from memory.store import erasure
 from tests.support import exports
 from tests.support.servers.model import Says
 from tests.support.servers.telegram_files import document
@@ -70,6 +70,7 @@ async def test_conversations_are_found_with_their_days_and_come_once(
     assert {row["provenance"] for row in rows} == {Provenance.IMPORTED}
     found = await person.says(f"/recall number{messages - 1}")
     assert exports.words_of(messages - 1) in found
+    assert f"{program} [imported]" in found or form not in ("chatgpt", "claude", "gemini")
     assert f"[{exports.moment_of(messages - 2):%Y-%m-%d}" in found.splitlines()[0]
     again = await imported(app, file)
     assert again.change is None
@@ -231,7 +232,7 @@ async def test_what_a_kill_leaves_of_an_undone_import_goes_at_the_next_start(
     async with start() as app:
         await imported(app, exports.chatgpt(tmp_path, 20))
         with monkeypatch.context() as patched:
-            patched.setattr(memory.forgetting, "_shorten", kill)
+            patched.setattr(erasure, "_shorten", kill)
             with pytest.raises(Killed):
                 await app.memory.undo.undo(OWNER)
         assert await app.memory.database.value(counting) == 20

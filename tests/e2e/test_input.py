@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.systems.input_sanitizing import LONGEST_MESSAGE, clean
+from pipeline.arrival import LONGEST_MESSAGE, clean
 from tests.support.servers.model import Says
 
 if TYPE_CHECKING:

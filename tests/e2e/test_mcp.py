@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client, MCPError
 
-from bot.mcp_server.owner import served_owner
+from bot.mcp_server.server import served_owner
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.access import AccessList

@@ -19,7 +19,7 @@ from docs.record import CONVERSATION, FOLDER, RECORDINGS, play
 from docs.record_telegram import as_lines
 
 if TYPE_CHECKING:
-    from bot.app import App
+    from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer
 
 ROOT = Path(__file__).parents[2]
@@ -63,9 +63,10 @@ async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
     assert await process.wait() == 0
 
 
-async def test_the_slash_commands_of_the_pages_are_the_ones_there_are(app: App) -> None:
+async def test_the_slash_commands_of_the_pages_are_the_ones_there_are(start: OpenApp) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
-    assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help"}
+    async with start(memory_scope="family") as app:  # which has all of them
+        assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help", "withdraw"}
 
 
 def test_the_settings_that_the_pages_name_exist() -> None:

@@ -15,7 +15,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
-from tests.support.talk import ECHO, Store, assistant, calls, result, user
+from tests.support.talk import Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session
@@ -126,6 +126,32 @@ async def test_talk_around_a_question_does_not_silence_memory(person: Person, mo
     assert model.requests[-1].last == message
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            "The number of the locker at the station was 4711",
+            "the bus broke and i had soup from a tin we were tired what is the number of my locker i go to bed now",
+        ),
+        (
+            "Il numero dell'armadietto alla stazione era 4711",
+            "l'autobus si è fermato e ho mangiato la zuppa fredda ricordami il numero dell'armadietto poi vado a letto",
+        ),
+        (
+            "駅のロッカーの番号は4711でした",
+            "今朝またバスが壊れて歩いて帰ったので疲れました会社でもみんな眠そうでした駅のロッカーの番号を教えてほしいそれから寝ます",
+        ),
+    ],
+)
+async def test_a_question_in_what_was_spoken_without_marks_is_answered(
+    store: Store, recall: Recall, session: Session, said: str, message: str
+) -> None:
+    await said_earlier(store, session, said)
+    for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
+        await said_earlier(store, session, other)
+    assert "4711" in " ".join(await relevant(store, recall, session, message))
+
+
 async def test_talk_alone_shows_nothing_of_what_has_a_word_of_it(person: Person, model: ModelServer) -> None:
     await person.says("The number of the locker at the station was 4711")
     await person.says("/new")
@@ -161,6 +187,40 @@ async def test_a_question_that_leans_on_what_stands_before_it_is_answered_by_bot
         await said_earlier(store, session, f"The birthday of my cousin {name} is in {name}tember")
     lines = await relevant(store, recall, session, "My cousin Nadia comes to visit. When is the birthday?", tokens=60)
     assert "Nadiatember" in " ".join(lines)
+
+
+async def test_a_question_of_two_sentences_in_talk_is_answered_by_both(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    for name in ("Taras", "Marco", "Nadia", "Pavlo"):
+        await said_earlier(store, session, f"The birthday of my cousin {name} is in {name}tember")
+    message = " ".join((*TALK, "You remember my cousin Nadia? When is the birthday?", *TALK))
+    assert "Nadiatember" in (await relevant(store, recall, session, message, tokens=120))[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "message"),
+    [
+        ("The ferry to Oban leaves the old pier at half past six", "Shall I take the ferry to Oban?", "And when?"),
+        ("Паром до Одеси відпливає о пів на сьому", "Мені їхати паромом до Одеси?", "А коли?"),
+        ("去奥本的渡轮六点半开船", "我要不要坐去奥本的渡轮？", "什么时候？"),
+    ],
+)
+async def test_a_question_that_says_too_little_is_looked_up_with_the_exchange_before_it(
+    store: Store, recall: Recall, session: Session, said: str, before: str, message: str
+) -> None:
+    await said_earlier(store, session, said)
+    assert await relevant(store, recall, session, message) == []
+    await store.exchange(session, before, "Yes, why not.")
+    assert said in " ".join(await relevant(store, recall, session, message))
+    for other in ("Thanks!", "How are you?", "What is the capital of Australia?"):
+        assert await relevant(store, recall, session, other) == []
+
+
+async def test_it_is_looked_up_with_what_was_answered_too(store: Store, recall: Recall, session: Session) -> None:
+    await said_earlier(store, session, "Mary keeps bees on the roof of the library")
+    await store.exchange(session, "Who is the sister of Ann?", "Her sister is Mary, who keeps bees.")
+    assert "library" in " ".join(await relevant(store, recall, session, "And where?"))
 
 
 async def test_what_stood_there_is_not_kept_in_history(person: Person, model: ModelServer) -> None:
@@ -332,15 +392,6 @@ async def test_of_a_long_text_that_holds_no_word_the_beginning_is_shown(
     line = (await relevant(store, recall, session, "lighthouse"))[0]
     assert "Assistant: First words blah" in line
     assert line.endswith("…")
-
-
-async def test_an_answer_that_only_repeats_memory_is_not_found_again(
-    store: Store, recall: Recall, session: Session
-) -> None:
-    echo = Message(Role.ASSISTANT, "What I remember: the lighthouse is white", store.clock(), speaker=ECHO)
-    await store.turn(session, user("Hello there, what of it?"), echo)
-    await store.sessions.clear_messages(session.id)
-    assert await relevant(store, recall, session, "lighthouse") == []
 
 
 async def test_recall_shows_each_exchange_once_up_to_its_limit(store: Store, recall: Recall, session: Session) -> None:

@@ -12,7 +12,6 @@ from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails
-from tests.support.talk import ECHO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -101,19 +100,6 @@ async def test_its_sentences_reach_neither_a_note_nor_a_later_models_prompt(
     assert "My cat is called Murka" in model.requests[0].prompt
     for file in (tmp_path / "data" / "memory").rglob("*.md"):
         assert "No model answers" not in file.read_text()
-
-
-async def test_what_an_earlier_version_recalled_is_not_shown_to_a_model(start: OpenApp, model: ModelServer) -> None:
-    async with start() as app:
-        person = Person(app)
-        await person.says("Hello")
-        async with app.database.transaction() as connection:
-            # earlier versions kept such an answer as the assistant's, with this speaker
-            await connection.execute(
-                "UPDATE messages SET speaker = ?, content = 'What I remember: tea' WHERE role = 'assistant'", (ECHO,)
-            )
-        await person.says("Hello again")
-    assert "What I remember" not in model.requests[1].prompt
 
 
 async def test_a_message_that_no_model_answered_is_answered_by_retry(

@@ -18,7 +18,8 @@ from bot.doctor.installation import skills as look_at_skills
 from memory.clock import system_clock
 from memory.store.entry import Kind, NewEntry
 from memory.store.integrity import inspect_database
-from memory.transfer.backup import Backup, Restore
+from memory.transfer.backup import Backup
+from memory.transfer.restore import Restore
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Calls, Says
 from tests.support.servers.telegram_files import document

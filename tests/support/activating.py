@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.log.sessions import Transcript
 from memory.search.activation import Activation
-from memory.search.ranking import Ranker
+from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.store.decay import Decay
+from memory.text.tokens import TokenCounter
 from tests.support.talk import in_utc
 
 if TYPE_CHECKING:
@@ -16,16 +18,17 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.search.activation import Activated, TokenCount
+    from memory.search.ranking import Ranker
     from memory.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Activating:
-    """The search and the activation over one database. ranker: compares meanings, if it can."""
+    """The search, the activation and the recall over one database."""
 
     search: Search
     activation: Activation
-    ranker: Ranker
+    recall: Recall
 
     @classmethod
     def over(
@@ -33,7 +36,8 @@ class Activating:
     ) -> Activating:
         """Both, in UTC."""
         activation = Activation(database, decay or Decay(), clock, in_utc)
-        return cls(Search(database), activation, ranker or Ranker(database))
+        search = Search(database)
+        return cls(search, activation, Recall(search, database, TokenCounter(), in_utc, ranker))
 
     async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
         """Layer A."""
@@ -43,6 +47,6 @@ class Activating:
         self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
     ) -> tuple[Activated, ...]:
         """Layers B and C for a message, in what layer A has left."""
-        found = await self.ranker.compared(await self.search.for_message(message, owner, 0), 0)
+        found = await self.recall.find(message, owner, Transcript(None, None, []))
         pool = await self.activation.pool(owner, tokens + sum(one.tokens for one in baseline), found)
         return self.activation.contextual(pool, baseline, tokens, count)

@@ -15,11 +15,11 @@ from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import PendingErasures
 from memory.ledger.ledger import Ledger
 from memory.ledger.undo import Undo
 from memory.messages import Completion
 from memory.search.search import Search
+from memory.store.erasure import PendingErasures
 from memory.store.notices import PendingNotices
 from memory.text.tokens import TokenCounter
 from tests.support.agreement import agreement

@@ -90,3 +90,8 @@ def toasts(telegram: BotApiServer) -> list[str | None]:
 def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     """What the bot has said in a chat, as it stands now."""
     return [message.text for message in telegram.sent(chat_id)]
+
+
+async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
+    """Wait until the bot has said something with that text in it."""
+    await telegram.wait_for(lambda: any(text in message for message in texts(telegram, chat_id)))

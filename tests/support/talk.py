@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
-ECHO = "memory"
-"""The speaker of answers that only repeated memory, as earlier versions made them without a model."""
 UTC_ZONE = ZoneInfo("UTC")
 
 

@@ -240,6 +240,39 @@ async def second_bot(root: Root, other: BotApiServer) -> None:
     await root.run("systemctl", "is-active", "mneme", "mneme@work")
 
 
+async def replicate(root: Root, telegram: BotApiServer) -> None:
+    """With a replica in a folder; the data directory is lost, and what the replica has is brought back."""
+    place = "/srv/replica"
+    await root.run("/root/mneme/deploy/install.sh", "--replica", place)
+    await answers(telegram, "with a replica")
+    await root.until("replica: /srv/replica is", "mneme", "doctor")
+    await root.run("sh", "-c", "systemctl kill --signal=KILL mneme; systemctl stop mneme; rm -rf /var/lib/mneme/*")
+    await root.run("systemctl", "start", "mneme", expect=1)  # another machine holds the replica
+    await root.run("mneme", "restore", "--replica", place, "--yes")
+    await root.run("systemctl", "start", "mneme")
+    await root.run("mneme", "memory", "show", "wifi")
+    await answers(telegram, "after the machine has burned")
+
+
+async def cells(root: Root, other: BotApiServer) -> None:
+    """A cell beside the bots, with limits and a version of its own."""
+    await root.run("systemctl", "disable", "--now", "mneme@work")  # its Telegram is the cell's now
+    await root.run("/root/mneme/deploy/cells.sh", "create", "anna", "--env", "/root/env-work", "--memory", "250M")
+    await answers(other, "hello, cell")
+    if await root.property("MemoryMax", "mneme@anna.service") != str(250 * 1024 * 1024):
+        raise Failed("the cell has no limit")
+    before = await root.run("readlink", "/opt/mneme/cells/anna", "/opt/mneme/current")
+    await root.run("/root/mneme/deploy/cells.sh", "upgrade", "--all")
+    await answers(other, "after its upgrade")
+    after = await root.run("readlink", "/opt/mneme/cells/anna", "/opt/mneme/current")
+    if before.splitlines()[1] != after.splitlines()[1] or before.splitlines()[0] == after.splitlines()[0]:
+        raise Failed("not just the cell was upgraded")
+    await root.run("mneme", "@anna", "memory", "list")
+    await root.run("/root/mneme/deploy/cells.sh", "backup", "anna")
+    await root.run("/root/mneme/deploy/cells.sh", "list")
+    await root.run("/root/mneme/deploy/cells.sh", "remove", "anna", "--purge")
+
+
 async def uninstall(root: Root) -> None:
     """The program goes and the memory stays, until it is asked to go, too."""
     await root.run("/root/mneme/deploy/uninstall.sh")
@@ -264,6 +297,8 @@ async def trial() -> None:
                     await upgrade(root, telegram)
                     await back_up(root)
                     await second_bot(root, other)
+                    await replicate(root, telegram)
+                    await cells(root, other)
                     await uninstall(root)
                 except BaseException:
                     print(await root.run("journalctl", "--no-pager", "-n", "40", "-o", "cat"), flush=True)

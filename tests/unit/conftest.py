@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import PendingErasures
 from memory.ledger.undo import Undo
+from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:

@@ -126,6 +126,16 @@ async def test_a_strong_memory_about_something_else_does_not_push_out_a_relevant
     assert (await contextual(activation, "Who keeps the lighthouse?", Layer.CONTEXT, 60))[0].startswith("The lighth")
 
 
+async def test_what_fits_a_question_is_not_hidden_by_what_fits_the_talk_around_it(
+    store: Store, activation: Activating
+) -> None:
+    for number in range(40):
+        await remembered(store, Kind.FACT, f"The bus to the office broke down in the morning of day {number}", used=9)
+    await remembered(store, Kind.FACT, "The locker has the number 4711")
+    message = "The bus broke down this morning and I was late at the office. What is the number of my locker? Bye now."
+    assert (await contextual(activation, message, Layer.CONTEXT))[0] == "The locker has the number 4711"
+
+
 async def test_what_no_word_fits_is_ranked_by_strength(store: Store, activation: Activating) -> None:
     for number in (3, 9, 1, 5):
         await remembered(store, Kind.FACT, f"used {number}", used=number)

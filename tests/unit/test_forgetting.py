@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import memory.forgetting
 from memory.errors import StoreError
-from memory.forgetting import Extent, Forgetting, PendingErasures
+from memory.forgetting import Extent, Forgetting
 from memory.ledger.page import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.search.search import Search
+from memory.store import erasure
 from memory.store.button_rows import OutgoingReply
 from memory.store.entry import Author, NewEntry
+from memory.store.erasure import PendingErasures
 from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:
@@ -147,8 +148,8 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
 async def test_others_write_between_the_slices_and_the_index_stays_right(
     store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory.forgetting, "MESSAGES", 3)
-    monkeypatch.setattr(memory.forgetting, "ROWS", 1)
+    monkeypatch.setattr(erasure, "MESSAGES", 3)
+    monkeypatch.setattr(erasure, "ROWS", 1)
     for number in range(60):
         await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
     messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"
@@ -181,13 +182,13 @@ async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_a
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory.forgetting, "_shorten", kill)
+        patched.setattr(erasure, "_shorten", kill)
         with pytest.raises(Killed):
             await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert await holding(database, TEXT) > 0
     assert await Search(database).find("lighthouse", MINE) == []
     assert await store.entries.list(MINE) == []
-    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 2)
+    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 0)
     before = await holding(database, TEXT)
     async with start():
         assert await holding(database, TEXT) < before

@@ -10,11 +10,11 @@ import pytest
 
 from bot.jobs.scheduled import Maintenance
 from bot.tasks import BackgroundTasks
-from memory.forgetting import PendingErasures
 from memory.mail.mailbox import InboxItem, Mailbox, Received
 from memory.mail.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
+from memory.store.erasure import PendingErasures
 from memory.store.integrity import IntegrityCheck
 from tests.support.talk import ledger_over
 

@@ -56,8 +56,9 @@ async def test_a_memory_in_other_words_activates_and_nothing_else_seems_to_fit(a
     assert await _activated(activating, QUESTION) == [DOG]
 
 
-async def test_without_comparing_meanings_it_does_not(activating: Activating, database: Database) -> None:
-    by_words = Activating(activating.search, activating.activation, Ranker(database))
+@pytest.mark.usefixtures("activating")
+async def test_without_comparing_meanings_it_does_not(database: Database, clock: FakeClock) -> None:
+    by_words = Activating.over(database, clock)
     assert await _activated(by_words, QUESTION) == []
 
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import PendingErasures
 from memory.ledger.page import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.log.sessions import Marker
@@ -26,6 +25,7 @@ from memory.search.search import Search
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
+from memory.store.erasure import PendingErasures
 from memory.transfer import importing
 from memory.transfer.archive import TooLarge, stays_inside
 from memory.transfer.backup import Backup
@@ -174,6 +174,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "effects",
         "embedding_models",
         "endpoints",
+        "file_copies",
         "job_attempts",
         "jobs",
         "moves",

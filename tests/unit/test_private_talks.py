@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from bot.telegram.updates import RawUpdate
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import Forgetting, PendingErasures
+from memory.forgetting import Forgetting
 from memory.log.turn_log import Outcome
 from memory.mail.mailbox import Mailbox, Received
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
+from memory.store.erasure import PendingErasures
 from memory.store.index import rebuild
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user

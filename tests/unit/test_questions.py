@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.search.questions import MOST, asked_in
+from memory.search.questions import MOST, MOST_PIECES, PIECE, asked_in, pieces_of
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,40 @@ def test_a_message_that_asks_as_a_whole_or_nothing_is_left_as_it_is(message: str
 def test_of_many_questions_those_at_the_beginning_and_the_end_are_taken() -> None:
     questions = [f"Who keeps dog {number}?" for number in range(1, 101)]
     assert asked_in(" ".join(questions)) == [*questions[: MOST // 2], *questions[-MOST // 2 :]]
+
+
+def test_what_has_no_marks_is_cut_where_a_question_may_begin() -> None:
+    spoken = "the bus broke down again and i walked home so where did ann put the red ladder and then it rained all day"
+    assert pieces_of(spoken) == ["where did ann put the red ladder and then it"]
+
+
+@pytest.mark.parametrize(
+    ("spoken", "asked"),
+    [
+        (
+            "l'autobus si è rotto di nuovo e ho camminato fino a casa ti ricordi la scala rossa di anna",
+            "scala rossa di anna",
+        ),
+        (
+            "バスがまた壊れて家まで歩いて帰ったらとても疲れたけどアンナの赤いはしごを置いた場所を教えてほしい",
+            "アンナの赤いはしご",
+        ),
+    ],
+)
+def test_in_any_other_language_it_is_cut_into_stretches_that_overlap(spoken: str, asked: str) -> None:
+    pieces = pieces_of(spoken)
+    assert any(asked in piece for piece in pieces)
+    assert len(pieces) > 2
+    assert all(piece in spoken and len(piece) < 0.7 * len(spoken) for piece in pieces)
+
+
+def test_the_stretches_of_a_long_message_are_few() -> None:
+    pieces = pieces_of(" ".join(f"word{number}" for number in range(1_000)))
+    assert len(pieces) == MOST_PIECES
+    assert pieces[0].startswith("word0 ")
+    assert pieces[-1].endswith("word999")
+    assert {len(piece.split()) for piece in pieces} == {PIECE}
+
+
+def test_a_short_message_has_no_pieces() -> None:
+    assert pieces_of("i wonder where did ann put the red ladder") == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from telegram import Chat, Message
 
-from bot.telegram.rich_message import rich_media, rich_text
+from bot.telegram.media import rich_media, rich_text
 
 
 def rich(*blocks: Any) -> Message:

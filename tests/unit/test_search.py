@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import Forgetting, PendingErasures
+from memory.forgetting import Forgetting
 from memory.ledger.undo import Undo
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
@@ -24,11 +24,12 @@ from memory.messages import Message, Role
 from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
+from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
-from tests.support.talk import ECHO, Store, assistant, calls, in_utc, result, user
+from tests.support.talk import Store, assistant, calls, in_utc, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -327,10 +328,9 @@ async def test_neighbours_stand_in_one_conversation(store: Store, search: Search
     assert await found(search, "lighthouse") == ["the lighthouse", "is white"]
 
 
-async def test_tool_calls_results_and_recalled_answers_are_not_found(store: Store, search: Search) -> None:
+async def test_tool_calls_and_results_are_not_found(store: Store, search: Search) -> None:
     session = await store.session()
-    echo = Message(Role.ASSISTANT, "apple echo", store.clock(), speaker=ECHO)
-    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), echo)
+    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), assistant("done"))
     assert await found(search, "apple memory_file") == []
 
 

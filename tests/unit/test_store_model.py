@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles
-from memory.forgetting import PendingErasures
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import appending
@@ -29,6 +28,7 @@ from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.decay import Reinforcement
 from memory.store.entry import Author, NewEntry, Operation
+from memory.store.erasure import PendingErasures
 from memory.text.naming import free_name, name_key
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc

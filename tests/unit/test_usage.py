@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -9,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from config.models import Price, Rates
-from memory.service.usage import Spent, TokenUse, UsageLog
+from memory.service.usage import Quota, Spent, TokenUse, UsageLog
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -109,3 +110,27 @@ async def test_a_call_keeps_the_price_of_its_day(database: Database, clock: Fake
     await UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get).record(TokenUse("dear", "turn", 1_000, 0))
     spent = await UsageLog(database, clock, ZoneInfo("UTC")).today()
     assert spent.cost == pytest.approx(0.002)
+
+
+async def test_a_chats_day_is_that_of_its_own_zone_with_all_its_topics(database: Database, clock: FakeClock) -> None:
+    zones = {"telegram:1": ZoneInfo("Asia/Tokyo"), "telegram:-2": ZoneInfo("America/Los_Angeles")}
+    log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(tokens=100), zones.__getitem__)
+    for moment in ("2026-02-07T14:59:59", "2026-02-07T15:00:01", "2026-02-08T07:59:59", "2026-02-08T08:00:01"):
+        clock.now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+        for session in ("telegram:1", "telegram:-2:7", "telegram:-23"):
+            await log.record(replace(use(60), session_id=session))
+    assert (await log.today("telegram:1")).tokens == 180  # since 15:00 UTC of the day before
+    assert (await log.today("telegram:-2")).tokens == 60  # since 8:00 UTC
+    assert await log.has_used_up("telegram:1")
+    assert not await log.has_used_up("telegram:-2:7")
+    clock.now = datetime(2026, 2, 8, 15, 0, tzinfo=UTC)
+    assert not await log.has_used_up("telegram:1")
+    assert await log.chats_today() == ["telegram:1", "telegram:-2", "telegram:-23"]
+
+
+async def test_a_quota_of_money_counts_what_has_a_price(database: Database, clock: FakeClock) -> None:
+    log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(cost=0.01))
+    await log.record(replace(use(1_000_000), session_id="telegram:1"))  # of a model without a price
+    assert not await log.has_used_up("telegram:1")
+    await log.record(TokenUse("dear", "turn", 1_000_000, 0, session_id="telegram:1"))
+    assert await log.has_used_up("telegram:1")

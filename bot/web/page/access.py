@@ -80,7 +80,6 @@ class OneTimeLink:
 
     @property
     def routes(self) -> Sequence[Route]:
-        """The link."""
         return [Route("/enter/{token}", self._enter)]
 
     async def visitor(self, headers: Headers) -> Visitor | None:
@@ -111,7 +110,6 @@ class Guard:
         self._headers.append((b"content-security-policy", policy.encode()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

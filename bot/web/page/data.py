@@ -1,8 +1,11 @@
-"""What the page asks for and what it changes, as JSON. Each function is of the one owner whose page it is."""
+"""What the page asks for and what it changes, as JSON: dataclasses and moments too, which the server writes out.
+
+Each function is of the one owner whose page it is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bot.commands.memory_browser import format_source
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
 
 FOUND = 20
-AROUND_TOKENS = 600
-"""How much of the conversation around a hit is shown."""
+TEXTS = 5
+"""How many of the texts that a change is about are shown."""
 
 Json = dict[str, Any]
 
@@ -36,11 +39,9 @@ class PageData:
 
     @property
     def owner(self) -> str:
-        """Whose page it is."""
         return self.session.owner
 
     async def overview(self) -> Json:
-        """What the page begins with."""
         unsure = await self.memory.entries.unconfirmed(self.owner)
         growth = await self.memory.browser.growth(self.owner)
         return {
@@ -51,7 +52,6 @@ class PageData:
         }
 
     async def timeline(self, state: str, before: int | None) -> Json:
-        """A page of what was learned."""
         listed = await self.memory.browser.timeline(self.owner, state, before)
         return {"entries": [self._entry(item) for item in listed]}
 
@@ -63,19 +63,16 @@ class PageData:
         return self._entry(listed)
 
     async def edit(self, entry_id: int, content: str) -> Json:
-        """Have an entry say something else."""
         await self.entry(entry_id)
         await self.memory.entries.edit(self.owner, f"#{entry_id}", content)
         return await self.entry(entry_id)
 
     async def confirm(self, entry_id: int) -> Json:
-        """Have a memory hold that was not confirmed."""
         await self.entry(entry_id)
         await self.memory.entries.confirm(self.owner, f"#{entry_id}")
         return await self.entry(entry_id)
 
     async def confirm_imported(self) -> Json:
-        """Have all hold that was imported."""
         count, _change = await self.memory.entries.confirm_imported(self.owner)
         return {"confirmed": count}
 
@@ -97,54 +94,21 @@ class PageData:
         return {"found": found}
 
     async def conversations(self, before: int | None) -> Json:
-        """A page of conversations."""
-        listed = await self.memory.browser.conversations(self.owner, before)
-        return {
-            "conversations": [
-                {
-                    "id": item.id,
-                    "at": item.started_at.isoformat(),
-                    "title": item.title,
-                    "messages": item.messages,
-                    "program": item.program,
-                }
-                for item in listed
-            ]
-        }
+        return {"conversations": await self.memory.browser.conversations(self.owner, before)}
 
     async def conversation(self, conversation: int, from_message: int) -> Json:
-        """What was said in one."""
         said = await self.memory.browser.conversation(self.owner, conversation, from_message)
         if not said:
             raise MemoryRefused(_("This conversation is gone."))
-        return {
-            "messages": [
-                {
-                    "id": message.id,
-                    "role": message.role,
-                    "speaker": message.speaker,
-                    "provenance": message.provenance,
-                    "text": message.content,
-                    "at": message.created_at.isoformat(),
-                }
-                for message in said
-            ]
-        }
+        return {"messages": said}
 
     async def changes(self) -> Json:
         """The last changes that can be undone."""
+        changes = await self.memory.browser.changes(self.owner)
         return {
             "changes": [
-                {
-                    "number": change.number,
-                    "operation": change.operation,
-                    "author": change.author,
-                    "at": change.at.isoformat(),
-                    "texts": change.texts[:5],
-                    "more": max(0, len(change.texts) - 5),
-                    "in_file": change.in_file,
-                }
-                for change in await self.memory.browser.changes(self.owner)
+                {**asdict(change), "texts": change.texts[:TEXTS], "more": max(0, len(change.texts) - TEXTS)}
+                for change in changes
             ]
         }
 
@@ -154,7 +118,6 @@ class PageData:
         return {"text": _("That was undone already.") if undone is None else format_undo(undone)}
 
     async def file(self) -> Json:
-        """MEMORY.md as it stands."""
         return {"text": await self.memory.long_term.read(self.owner)}
 
     async def write_file(self, before: str, after: str) -> Json:
@@ -203,14 +166,14 @@ class PageData:
             "priority": entry.priority,
             "quote": entry.quote,
             "where": format_source(entry),
-            "at": entry.created_at.isoformat(),
-            "valid_from": entry.valid_from.isoformat(),
-            "valid_until": None if entry.valid_until is None else entry.valid_until.isoformat(),
+            "at": entry.created_at,
+            "valid_from": entry.valid_from,
+            "valid_until": entry.valid_until,
             "unconfirmed": None if entry.unconfirmed is None else _(entry.unconfirmed),
             "superseded": entry.superseded_by is not None,
             "successor": listed.successor,
             "archived": entry.archived_at is not None,
             "strength": round(decay.score(entry.kind, *reinforced, self.clock()), 2),
-            "fades": decay.fades_on(entry.kind, *reinforced).date().isoformat(),
+            "fades": decay.fades_on(entry.kind, *reinforced).date(),
             "source": listed.source,
         }

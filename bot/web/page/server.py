@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -105,7 +106,7 @@ def page_app(visitors: Visitors) -> Starlette:
 async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json]]) -> Response:
     """What is refused is said in a sentence; what is wrong with a request is none of a person's."""
     try:
-        return JSONResponse(await answer(request))
+        return JSONResponse(to_jsonable_python(await answer(request)))
     except MnemeError as error:
         return JSONResponse({"error": str(error)}, 409)
     except (ValidationError, KeyError) as error:

@@ -111,7 +111,6 @@ class Approvals:
         return {key: Answer(text.split()[0]) for key, text in (await self._settled(chat)).items()}
 
     async def ask_anew(self, chat: str) -> None:
-        """Forget what a chat has settled."""
         await self._preferences.change(chat, tools=None)
 
     async def _settled(self, chat: str) -> dict[str, str]:

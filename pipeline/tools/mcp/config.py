@@ -14,6 +14,7 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -22,8 +23,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from config.texts import N_, _
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SERVERS = "mcpServers"
 LONGEST_NAME = 64
@@ -233,3 +233,42 @@ def _shortened(text: str, known_as: str, length: int) -> str:
     """`text` in so many characters, told from others by a digest of what it is really called."""
     digest = hashlib.sha256(known_as.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
     return f"{text[: length - _DIGEST - 1]}-{digest}"
+
+
+SEARXNG = "http://localhost:8888"
+"""Where SearXNG listens as its own instructions have it."""
+NODE = "Node.js 22 or newer, which brings npx (https://nodejs.org)"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A server by the wish that it fulfils. needs: what is to be installed; entry: makes its entry of some words."""
+
+    wish: str
+    needs: str
+    entry: Callable[[Sequence[str]], dict[str, object]]
+
+
+def _search(given: Sequence[str]) -> dict[str, object]:
+    return {"command": "npx", "args": ["-y", "mcp-searxng@2"], "env": {"SEARXNG_URL": given[0] if given else SEARXNG}}
+
+
+def _pages(given: Sequence[str]) -> dict[str, object]:
+    return {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24", *given]}
+
+
+def _files(given: Sequence[str]) -> dict[str, object]:
+    folders = [str(Path(folder).expanduser().absolute()) for folder in given or [str(Path.cwd())]]
+    return {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem@2026", *folders]}
+
+
+PRESETS = {
+    "search": Preset(
+        "search the web by a SearXNG of yours",
+        f"{NODE}, and SearXNG with its JSON format on (https://docs.searxng.org)",
+        _search,
+    ),
+    "pages": Preset("read web pages", "uv, which brings uvx (https://docs.astral.sh/uv)", _pages),
+    "files": Preset("read and write files in folders", NODE, _files),
+}
+"""By their names. They take: search the address of SearXNG, pages options of mcp-server-fetch, files the folders."""

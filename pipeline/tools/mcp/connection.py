@@ -11,26 +11,23 @@ import contextlib
 import math
 import os
 from enum import Enum, auto
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import anyio
 import structlog
 
+from config.process import program_version
 from config.texts import N_
 from pipeline.tools.mcp.config import HttpServer, StdioServer, Trouble
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
-    from types import TracebackType
-    from typing import Self
 
     import httpx2
     from mcp import Client
-    from mcp.client._transport import ReadStream, TransportStreams
-    from mcp.shared.message import SessionMessage
+    from mcp.client._transport import TransportStreams
     from mcp.types import CallToolResult, Tool
 
     from pipeline.tools.mcp.config import ServerConfig
@@ -181,7 +178,7 @@ class ServerConnection:
         self._signals = asyncio.Queue()
         client = Client(
             _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
-            client_info=Implementation(name="mneme", version=version("mneme")),
+            client_info=Implementation(name="mneme", version=program_version()),
             message_handler=on_message,
             read_timeout_seconds=ANSWER_SECONDS,
             cache=None,
@@ -287,50 +284,21 @@ async def _watched(
 ) -> AsyncIterator[TransportStreams]:
     """A transport that tells when the server has ended it, which the library keeps to itself until the next call."""
     async with transport as (incoming, outgoing):
-        yield _Watched(incoming, lost), outgoing
+        from mcp.shared.message import SessionMessage
 
+        passed_on, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
-class _Watched:
-    """The messages of a server. lost: is told when there will be no more."""
+        async def pass_on() -> None:
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                async with passed_on, incoming:
+                    async for message in incoming:
+                        await passed_on.send(message)
+            lost()
 
-    def __init__(self, incoming: ReadStream[SessionMessage | Exception], lost: Callable[[], None]) -> None:
-        self._incoming = incoming
-        self._lost = lost
-
-    @property
-    def last_context(self) -> object:
-        """The context that the last message was sent in, where the transport keeps it."""
-        return getattr(self._incoming, "last_context", None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
-        try:
-            return await self._incoming.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._lost()
-            raise
-
-    async def aclose(self) -> None:
-        """Take no more messages."""
-        await self._incoming.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        await self._incoming.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._incoming.__aexit__(kind, error, trace)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_on)
+            yield messages, outgoing
+            tasks.cancel_scope.cancel()
 
 
 def _is_closed(error: BaseException) -> bool:

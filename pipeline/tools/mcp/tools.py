@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
+from pipeline.arrival import clean
 from pipeline.models.model import ToolSpec
-from pipeline.systems.input_sanitizing import clean
 from pipeline.tools.mcp.approval import ToolCallRequest
 from pipeline.tools.mcp.config import tool_names
 from pipeline.tools.mcp.connection import CallFailed, ServerConnection
@@ -79,7 +79,6 @@ class McpTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
         return self.spec.name
 
     @property
@@ -163,7 +162,6 @@ class McpTools:
 
     @property
     def count(self) -> int:
-        """How many tools are on."""
         return len(self._offered())
 
     def get(self, name: str) -> McpTool | None:

@@ -201,7 +201,7 @@ async function conversations() {
   await paged(list, (last) => `conversations${last ? `?before=${last}` : ""}`, "conversations", (talk) => [
     element("a", { className: "row", href: `#talk/${talk.id}` }, element("article", {},
       element("p", {}, talk.title || "…"),
-      element("p", { className: "about" }, `${day(talk.at)} · ${talk.messages} ${texts.messages}${talk.program ? ` · ${talk.program}` : ""}`)))]);
+      element("p", { className: "about" }, `${day(talk.started_at)} · ${talk.messages} ${texts.messages}${talk.program ? ` · ${talk.program}` : ""}`)))]);
   return [list];
 }
 

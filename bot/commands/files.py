@@ -1,24 +1,26 @@
-"""Commands on what comes from other programs, which are tapped under what they are about: /import_5."""
+"""Commands on what was sent or listed, which are tapped under it: /import_5 /keepskill_5 /makeskill_12."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
+from bot.commands.memory_browser import can_be_skill
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, undo_button
 from memory.imports.importing import describe, format_left_out
 from memory.imports.memories import is_list
 from memory.imports.source import on_disk
 from memory.messages import Role
+from pipeline.skills import package_of, read_package
 
 if TYPE_CHECKING:
-    from bot.jobs.import_learning import BackgroundImportLearning
-    from memory.imports.importing import ForeignImport
-    from memory.log.sessions import SessionService
-    from memory.media.media import MediaStore
+    from bot.jobs.background import BackgroundImportLearning
+    from bot.services import MemoryServices
     from pipeline.media.files import MediaSources
+    from pipeline.skills import SkillPackage, Skills
 
 LIST_NAME = "list.txt"
 LEARN = "learn"
@@ -28,10 +30,8 @@ LEARN = "learn"
 class ImportCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    foreign: ForeignImport
-    media: MediaStore
+    services: MemoryServices
     sources: MediaSources
-    sessions: SessionService
     learning: BackgroundImportLearning
 
     @command(
@@ -46,14 +46,14 @@ class ImportCommands:
             return await self._learn(call.session.owner)
         if call.argument:
             number = tapped_number(call)
-            media = await self.media.get(call.session.owner, int(number), call.session.id)
+            media = await self.services.media.get(call.session.owner, int(number), call.session.id)
             if media is None:
                 raise WrongArgument(_("There is no file {number}: send it again.", number=number))
             name, content = media.name, await self.sources.fetch(media)
         else:
             name, content = LIST_NAME, (await self._pasted(call)).encode()
         async with on_disk(name, content) as path:
-            done = await self.foreign.run(path, call.session)
+            done = await self.services.foreign_import.run(path, call.session)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:
             return text
@@ -77,8 +77,46 @@ class ImportCommands:
 
     async def _pasted(self, call: CommandCall) -> str:
         """The newest list in the conversation."""
-        messages = (await self.sessions.transcript(call.session.id)).messages
+        messages = (await self.services.sessions.transcript(call.session.id)).messages
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):
                 return message.content
         raise WrongArgument(_("I see no list here: paste one with lines such as “[2025-03-14] - I live in Lviv”."))
+
+
+MOST_DESCRIPTION = 300
+"""Characters of a workflow that say what it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    services: MemoryServices
+    sources: MediaSources
+    skills: Skills
+
+    @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
+    async def keepskill(self, call: CommandCall) -> str:
+        number = tapped_number(call)
+        media = await self.services.media.get(call.session.owner, int(number), call.session.id)
+        package = None
+        if media is not None:
+            package = await asyncio.to_thread(read_package, await self.sources.fetch(media))
+        if package is None:
+            raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
+        return await self._keep(package)
+
+    @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
+    async def makeskill(self, call: CommandCall) -> str:
+        entry = await self.services.entries.get(call.session.owner, f"#{tapped_number(call)}")
+        if not can_be_skill(entry):
+            raise WrongArgument(
+                _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
+            )
+        description = " ".join(entry.content.split())[:MOST_DESCRIPTION]
+        return await self._keep(package_of(entry.name, description, entry.content))
+
+    async def _keep(self, package: SkillPackage) -> str:
+        await self.skills.keep(package)
+        return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)

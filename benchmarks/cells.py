@@ -1,0 +1,107 @@
+"""Many bots on one machine: what do so many processes of `mneme run` take, idle and while people talk?
+
+    python -m benchmarks.cells                  20 cells; some 3 minutes
+    python -m benchmarks.cells --cells 50 --idle 60
+
+Each real bot has a Telegram of its own and a data directory; one scripted model serves all, in this process. Memory is
+what the kernel counts for each process, shared pages divided among those that share them (Pss); CPU is user and system
+time of the bots alone. All are started at once; then nobody writes; then in each of them five messages are answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.processes import bot_environment, running_bot
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ANN = 1001
+ROUNDS = 5
+PATIENCE = 600
+ANSWER = "The gate opens with the code that you told me last week; the spare key hangs behind the shed."
+
+
+def memory_of(pids: Sequence[int], what: str) -> float:
+    """MB of 1,048,576 bytes in all; what: Rss or Pss."""
+    kilobytes = 0
+    for pid in pids:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        kilobytes += next(int(line.split()[1]) for line in lines if line.startswith(f"{what}:"))
+    return kilobytes / 1024
+
+
+def cpu_of(pids: Sequence[int]) -> float:
+    """Seconds of CPU in all."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(cells: int, idle: float) -> None:
+    """Run it and print the figures."""
+    async with contextlib.AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mneme-cells-")))
+        model = await stack.enter_async_context(ModelServer())
+        model.otherwise = lambda _: Says(ANSWER)
+        telegrams = [await stack.enter_async_context(BotApiServer()) for _ in range(cells)]
+        began, pids = time.monotonic(), []
+        for number, telegram in enumerate(telegrams):
+            own = folder / str(number)
+            own.mkdir()
+            environment = bot_environment(telegram, model, ANN) | {"MNEME_DATA_DIR": str(own / "data")}
+            process = await stack.enter_async_context(running_bot(environment, own))
+            pids.append(process.pid)
+        for telegram in telegrams:
+            await telegram.wait_for(lambda telegram=telegram: telegram.polled, timeout=PATIENCE)  # type: ignore[misc]
+        print(f"{cells} cells: all ready after {time.monotonic() - began:.1f} s, {cpu_of(pids):.1f} s of CPU")
+        await asyncio.sleep(10)  # the menus are set
+        _print_memory("nobody has written", pids)
+        before = cpu_of(pids)
+        await asyncio.sleep(idle)
+        share = (cpu_of(pids) - before) / idle
+        print(f"idle for {idle:.0f} s: {share:.1%} of one processor in all, {share / cells:.2%} each")
+        before, began = cpu_of(pids), time.monotonic()
+        await asyncio.gather(*(_talk(telegram) for telegram in telegrams))
+        seconds, turns = time.monotonic() - began, cells * ROUNDS
+        print(
+            f"{turns} turns in {seconds:.1f} s: {turns / seconds:.1f} a second in all,"
+            f" {(cpu_of(pids) - before) / turns * 1000:.0f} ms of CPU each"
+        )
+        _print_memory(f"after {ROUNDS} turns each", pids)
+
+
+def _print_memory(when: str, pids: Sequence[int]) -> None:
+    whole, shared = memory_of(pids, "Pss"), memory_of(pids, "Rss")
+    print(f"{when}: {whole:.0f} MB in all, {whole / len(pids):.0f} each; counted alone {shared / len(pids):.0f} each")
+
+
+async def _talk(telegram: BotApiServer) -> None:
+    for number in range(1, ROUNDS + 1):
+        telegram.user_says(f"Where is the key? {number}", chat_id=ANN)
+        await telegram.wait_for(lambda number=number: len(telegram.sent(ANN)) >= number, timeout=PATIENCE)  # type: ignore[misc]
+
+
+def main() -> None:
+    """Read the command line and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, default=20)
+    parser.add_argument("--idle", type=float, default=30)
+    options = parser.parse_args()
+    asyncio.run(measure(options.cells, options.idle))
+
+
+if __name__ == "__main__":
+    main()

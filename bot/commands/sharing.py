@@ -1,0 +1,71 @@
+"""/share /unshare /shared: what a family may know of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.memory_browser import quoted_name
+from config.texts import N_, _, in_line
+from memory.buttons import undo_button
+
+if TYPE_CHECKING:
+    from bot.services import MemoryServices
+    from memory.store.entry import Entry
+
+SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class SharingCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    services: MemoryServices
+
+    @command("share", N_("Let the family know a memory"), "NAME", access=Access.MANAGERS)
+    async def share(self, call: CommandCall) -> CommandResult:
+        entry, change = await self.services.sharing.share(
+            call.session.owner, await self._name_in(call), call.sender or call.asker or ""
+        )
+        text = _("The family knows now: {content} (/undo takes it back)", content=in_line(entry.content))
+        return Answer(text, ((undo_button(change, entry.content),),) if change is not None else ())
+
+    @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
+    async def unshare(self, call: CommandCall) -> str:
+        return _only_its_own(await self.services.sharing.unshare(call.session.owner, await self._name_in(call)))
+
+    @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
+    async def withdraw(self, call: CommandCall) -> str:
+        return _only_its_own(await self.services.sharing.unshare(call.session.owner, call.argument, may_all=True))
+
+    @command("shared", N_("What the family knows"), access=Access.MANAGERS)
+    async def shared(self, call: CommandCall) -> str:
+        entries = await self.services.sharing.shared(call.session.owner)
+        if not entries:
+            return _("Nothing is shared yet: /share NAME does it, or: remember for all: the spare key is at Ann's.")
+        own = call.session.owner
+        lines = [
+            _(
+                "{content} ({name}, {date}; {command})",
+                content=in_line(entry.content),
+                name=entry.shared_by,
+                date=f"{entry.shared_at:%Y-%m-%d}",
+                command=f"/{'unshare' if entry.owner == own else 'withdraw'}_{entry.id}",
+            )
+            for entry in entries[:SHOWN]
+        ]
+        more = [_("... and more.")] if len(entries) > SHOWN else []
+        notes = [_("/unshare is for what is yours; the bot's owner may withdraw everything.")]
+        return "\n".join([*(f"- {line}" for line in lines), *more, "", *notes])
+
+    async def _name_in(self, call: CommandCall) -> str:
+        if not call.argument:
+            raise WrongArgument(
+                _("/{name} takes the name of a memory, as /memory shows it.", name=call.name),
+            )
+        return await quoted_name(self.services.entries, call.session.owner, call.argument) or call.argument
+
+
+def _only_its_own(entry: Entry) -> str:
+    return _("No longer shared: {content}", content=in_line(entry.content))

@@ -1,0 +1,40 @@
+"""Who uses a data directory: one running bot at most, and nobody while it is being restored."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LOCK_NAME = "run.lock"
+
+
+@contextlib.contextmanager
+def only_runner(folder: Path) -> Iterator[None]:
+    """Keep `folder` from another bot, and from being restored, for as long as the context is open.
+
+    The lock is the kernel's and ends with the process, however it ends. Raises StoreError when another has it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.geteuid() == 0:  # the bot itself has to be able to open it
+            owner = folder.stat()
+            os.fchown(file, owner.st_uid, owner.st_gid)
+    except OSError as error:
+        raise StoreError(f"{folder} can't be used: {error.strerror or error}.") from error
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(f"A bot is running on {folder}: stop it first, or set another MNEME_DATA_DIR.") from error
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,190 @@
+"""Restoring a backup or a replica: checked before anything is touched, and what was there is kept aside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory.errors import StoreError
+from memory.store.data_lock import only_runner
+from memory.store.schema import unreadable
+from memory.store.snapshots import close_up, counted, file_copies, format_of, local_state, require_sound, sync
+from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, extract, opened, stays_inside
+from memory.transfer.backup import manifest_of
+from memory.transfer.exporting import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from memory.clock import Clock
+    from memory.transfer.archive import Manifest
+    from memory.transfer.replica import Replica
+
+_SIDE_FILES = ("-wal", "-shm")
+ALIVE = timedelta(minutes=15)
+"""Whose last write is younger is alive: a running bot writes every few minutes even where nobody talks to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore has done. kept: where what was there is now."""
+
+    manifest: Manifest
+    kept: Path | None
+
+
+class Restore:
+    """Restores into a data directory with the given names in it."""
+
+    def __init__(self, database: Path, files: Path, clock: Clock) -> None:
+        self._database = database
+        self._files = files
+        self._skills = files.with_name(SKILLS)
+        self._folder = database.parent
+        self._clock = clock
+
+    @property
+    def occupied(self) -> bool:
+        """Whether anything is there already."""
+        return any(path.exists() for path in self._present())
+
+    def run(self, archive: Path, *, replace: bool) -> Restored:
+        """Restore `archive`; with `replace` also where something is there, which is kept aside. Raises StoreError."""
+        if not archive.exists():
+            raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
+        manifest = manifest_of(archive)
+        if (reason := unreadable(str(archive), manifest.schema_version)) is not None:
+            raise StoreError(reason)
+
+        def unpack(stage: Path) -> None:
+            with opened(archive) as source:
+                extract(archive, source, manifest, stage)
+            _require_true(archive, manifest, stage / DATABASE)
+
+        with self._alone(replace=replace):
+            return Restored(manifest, self._replace(unpack))
+
+    def from_replica(self, replica: Replica, *, replace: bool) -> tuple[Path | None, datetime | None]:
+        """Bring the replica here and hold it from now on: where what was here is kept, and how new the replica is.
+
+        replace: also where something is here, and where the machine that holds the replica is alive. Raises StoreError.
+        """
+        lease = asyncio.run(replica.lease())
+        if lease is None:
+            raise StoreError(f"There is no replica at {replica.place.url}: name what REPLICA_URL was.")
+        newest = asyncio.run(replica.newest(lease.number))
+        if newest is not None and self._clock() - newest < ALIVE and not replace:
+            raise StoreError(
+                f"{lease.machine} holds that replica and wrote to it at {newest:%H:%M:%S} UTC: stop the bot there, or"
+                " add --yes to take over all the same."
+            )
+
+        def fetch(stage: Path) -> None:
+            asyncio.run(replica.fetch(lease.number, stage / DATABASE))
+            require_sound(stage / DATABASE)
+            if (reason := unreadable("The replica", format_of(stage / DATABASE))) is not None:
+                raise StoreError(reason)
+            for name, content, changed in file_copies(stage / DATABASE):
+                if stays_inside(name) and name.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
+                    _write(stage / name, content, changed)
+
+        with self._alone(replace=replace):
+            kept = self._replace(fetch)
+            asyncio.run(replica.take(lease))
+        return kept, newest
+
+    @contextlib.contextmanager
+    def _alone(self, *, replace: bool) -> Iterator[None]:
+        with only_runner(self._folder):
+            if self.occupied and not replace:
+                raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")
+            try:
+                yield
+            except OSError as error:
+                raise StoreError(f"{self._folder} can't be written ({error.strerror}): nothing was changed.") from error
+
+    def _replace(self, fill: Callable[[Path], None]) -> Path | None:
+        """Put in the place of what is here what `fill` writes into a folder; where what was here is kept."""
+        with tempfile.TemporaryDirectory(dir=self._folder, prefix=".restore-") as name:
+            stage = Path(name)
+            fill(stage)
+            (stage / FILES).mkdir(exist_ok=True)
+            (stage / FILES).chmod(0o700)
+            has_skills = (stage / SKILLS).exists()
+            if has_skills:
+                (stage / SKILLS).chmod(0o700)
+            _as_owned(stage, self._folder)
+            path = self._set_aside() if self.occupied else None
+            try:
+                (stage / FILES).rename(self._files)
+                if has_skills:
+                    (stage / SKILLS).rename(self._skills)
+                (stage / DATABASE).rename(self._database)
+            except OSError:
+                for folder in (self._files, self._skills):  # by now they can only be the archive's
+                    shutil.rmtree(folder, ignore_errors=True)
+                self._put_back(path)
+                raise
+        sync(self._folder)
+        return path
+
+    def _present(self) -> list[Path]:
+        side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
+        # what Litestream knows of the former database would not fit the new one
+        return [self._database, *side, local_state(self._database), self._files, self._skills]
+
+    def _set_aside(self) -> Path:
+        if self._database.exists():
+            close_up(self._database)
+        moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
+        aside = self._folder / f"before-restore-{moment}"
+        aside.mkdir(mode=0o700)
+        _as_owned(aside, self._folder)
+        try:
+            for path in self._present():
+                if path.exists():
+                    path.rename(aside / path.name)
+        except OSError:
+            self._put_back(aside)
+            raise
+        return aside
+
+    def _put_back(self, aside: Path | None) -> None:
+        if aside is None:
+            return
+        for path in list(aside.iterdir()):
+            path.rename(self._folder / path.name)
+        aside.rmdir()
+
+
+def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
+    """Have in the extracted database what the manifest says."""
+    require_sound(database)
+    if format_of(database) != manifest.schema_version or counted(database, TABLES) != manifest.rows:
+        raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
+
+
+def _write(path: Path, content: bytes, changed: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600, exist_ok=False)
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.utime(path, ns=(changed, changed))
+
+
+def _as_owned(folder: Path, like: Path) -> None:
+    """Give `folder` and what is in it to whom `like` belongs, where root restores for the bot's own user."""
+    if os.geteuid() == 0:
+        owner = like.stat()
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,0 +1,218 @@
+"""deploy/cells.sh on a machine of its own below a folder: real bots, and a systemctl that knows just what is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.servers.model import ModelServer
+
+ROOT = Path(__file__).parents[2]
+ANN = 1001
+SYSTEMCTL = """\
+#!{python}
+# starts what the drop-in of a unit names, as the unit would, and stops it
+import os, signal, subprocess, sys
+from pathlib import Path
+
+prefix = Path(os.environ["MNEME_PREFIX"])
+command, unit = sys.argv[1], sys.argv[-1]
+with (prefix / "systemctl.log").open("a") as log:
+    log.write(" ".join(sys.argv[1:]) + "\\n")
+name = unit.removeprefix("mneme@").removesuffix(".service")
+kept = prefix / f"{{name}}.pid"
+
+def alive():
+    try:
+        state = Path(f"/proc/{{kept.read_text()}}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+if command == "is-active":
+    if "--quiet" not in sys.argv:
+        print("active" if alive() else "inactive")
+    sys.exit(0 if alive() else 3)
+if command == "start":
+    dropin = (prefix / "etc/systemd/system" / f"{{unit}}.d" / "cell.conf").read_text().splitlines()
+    program = [line.removeprefix("ExecStart=") for line in dropin if line.startswith("ExecStart=")][-1].split()
+    data, settings = prefix / f"var/lib/mneme-{{name}}", prefix / f"etc/mneme/{{name}}.env"
+    own = {{"MNEME_DATA_DIR": str(data), "MNEME_ENV_FILE": str(settings)}}
+    with (prefix / f"{{name}}.log").open("ab") as log:
+        process = subprocess.Popen(program, env=os.environ | own, stdout=log, stderr=log, start_new_session=True)
+    kept.write_text(str(process.pid))
+if command in ("stop", "disable") and alive():
+    os.kill(int(kept.read_text()), signal.SIGTERM)
+    while alive():
+        pass
+"""
+BREAKS_AT_MIGRATION = 'MIGRATIONS += (("CREATE TABLE later (x)",), ("CREATE TABLE sessions (x)",))\n'
+MIGRATES = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine below a folder, with cells that talk to Telegrams of their own."""
+
+    prefix: Path
+    telegrams: dict[str, BotApiServer]
+
+    async def cells(self, *arguments: str, expect: int = 0) -> str:
+        """What the script says."""
+        environment = os.environ | {"MNEME_PREFIX": str(self.prefix), "PATH": f"{self.prefix}/bin:{os.environ['PATH']}"}
+        process = await asyncio.create_subprocess_exec(
+            *(str(ROOT / "deploy" / "cells.sh"), *arguments),
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await process.communicate())[0].decode()
+        assert process.returncode == expect, said
+        return said
+
+    def release(self, name: str, more_schema: str = "") -> Path:
+        """A release of this program, or of one with other migrations besides."""
+        folder, source = self.prefix / "opt/mneme/releases" / name, ROOT
+        if more_schema:
+            source = folder / "source"
+            for package in ("bot", "pipeline", "memory", "config"):
+                shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+            schema = source / "memory" / "store" / "schema.py"
+            text = schema.read_text(encoding="utf-8")
+            newest = "NEWEST_FORMAT = "
+            schema.write_text(text.replace(newest, more_schema + newest, 1), encoding="utf-8")
+        program = folder / "bin" / "mneme"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nPYTHONPATH={source} exec {sys.executable} -m bot "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        return folder
+
+    async def answers(self, name: str, text: str) -> None:
+        """Have a cell answer."""
+        telegram = self.telegrams[name]
+        telegram.user_says(text, chat_id=ANN)
+        await telegram.wait_for(lambda: any(f"You said: {text}" in message.text for message in telegram.sent(ANN)))
+
+
+@pytest.fixture
+async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
+    """With a first release and two cells, anna and boris, that run."""
+    prefix = tmp_path / "machine"
+    for folder in ("bin", "etc/mneme", "etc/systemd/system", "var/lib"):
+        (prefix / folder).mkdir(parents=True)
+    systemctl = prefix / "bin" / "systemctl"
+    systemctl.write_text(SYSTEMCTL.format(python=sys.executable), encoding="utf-8")
+    systemctl.chmod(0o755)
+    async with BotApiServer() as of_anna, BotApiServer() as of_boris:
+        machine = Machine(prefix, {"anna": of_anna, "boris": of_boris})
+        (prefix / "opt/mneme/releases").mkdir(parents=True)
+        (prefix / "opt/mneme/current").symlink_to(machine.release("1"))
+        for name, telegram in machine.telegrams.items():
+            lines = (
+                f"TELEGRAM_BOT_TOKEN={BotApiServer.TOKEN}",
+                f"TELEGRAM_API_URL={telegram.url}",
+                f"TELEGRAM_ALLOWED_IDS={ANN}",
+                f"OPENAI_BASE_URL={model.url}",
+                "LLM_MODEL=scripted",
+                "METRICS_PORT=1",
+            )
+            (tmp_path / f"{name}.env").write_text("\n".join(lines), encoding="utf-8")
+            await machine.cells("create", name, "--env", str(tmp_path / f"{name}.env"), "--memory", "200M")
+        try:
+            yield machine
+        finally:
+            for pid in prefix.glob("*.pid"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(int(pid.read_text(encoding="ascii")), signal.SIGKILL)
+
+
+async def test_cells_are_made_listed_backed_up_stopped_and_removed(machine: Machine) -> None:
+    dropin = machine.prefix / "etc/systemd/system/mneme@anna.service.d/cell.conf"
+    assert {"MemoryMax=200M", "CPUQuota=50%"} <= set(dropin.read_text(encoding="utf-8").splitlines())
+    await machine.answers("anna", "hello")
+    lines = (await machine.cells("list")).splitlines()
+    assert [line.split()[:3] for line in lines] == [["anna", "active", "1"], ["boris", "active", "1"]]
+    targets = json.loads(await machine.cells("list", "--prometheus"))
+    assert targets == [
+        {"targets": ["127.0.0.1:9464"], "labels": {"bot": "anna"}},
+        {"targets": ["127.0.0.1:9465"], "labels": {"bot": "boris"}},
+    ]
+    await machine.cells("backup", "--all")
+    backups = machine.prefix / "var/lib/mneme-backups"
+    assert {path.parent.parent.name for path in backups.rglob("*.zip")} == {"anna", "boris"}
+    await machine.cells("stop", "boris")
+    assert "boris                inactive" in await machine.cells("list")
+    await machine.cells("start", "boris")
+    await machine.answers("boris", "hello again")
+    assert "/etc/mneme/boris.env are still there" in await machine.cells("remove", "boris")
+    assert (machine.prefix / "var/lib/mneme-boris/mneme.db").exists()
+    await machine.cells("remove", "anna", "--purge")
+    assert not (machine.prefix / "var/lib/mneme-anna").exists()
+    assert await machine.cells("list") == ""
+
+
+async def test_a_cell_is_upgraded_alone_and_one_that_fails_runs_its_former_version_while_the_others_answer(
+    machine: Machine,
+) -> None:
+    for name in machine.telegrams:
+        await machine.answers(name, "hello")
+    broken = machine.release("2", BREAKS_AT_MIGRATION)
+    upgrading = asyncio.create_task(machine.cells("upgrade", "anna", "--to", str(broken), expect=1))
+    for number in range(5):
+        await machine.answers("boris", f"still there {number}?")
+    assert "run the former version: anna" in await upgrading
+    await machine.answers("anna", "do you know me?")
+    assert any("hello" in message.text for message in machine.telegrams["anna"].sent(ANN))
+    better = machine.release("3", MIGRATES)
+    said = await machine.cells("upgrade", "--all", "--to", str(better))
+    assert "anna runs 3." in said
+    assert "boris runs 3." in said
+    for name in machine.telegrams:
+        await machine.answers(name, "and now?")
+    # a version that can't read what the newer one has migrated is brought back with the backup of before
+    again = await machine.cells("upgrade", "boris", "--to", str(machine.prefix / "opt/mneme/releases/1"), expect=1)
+    assert "run the former version: boris" in again
+    await machine.answers("boris", "at last?")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["create"], "create needs a name"),
+        (["create", "../x"], "../x is not"),
+        (["create", "anna"], "There is a bot anna already"),
+        (["create", "clara", "--memory", "much"], "much is not"),
+        (["create", "clara", "--cpu"], "--cpu needs a value"),
+        (["upgrade"], "upgrade needs names, or --all"),
+        (["stop", "clara"], "There is no cell clara"),
+        (["remove", "clara"], "remove needs the name of a cell"),
+        (["dance"], "dance is not known"),
+    ],
+)
+async def test_what_is_not_known_is_refused_before_anything_is_done(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    program = tmp_path / "opt/mneme/current/bin/mneme"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "etc/mneme").mkdir(parents=True)
+    (tmp_path / "etc/mneme/anna.env").touch()
+    before = sorted(tmp_path.rglob("*"))
+    assert said in await Machine(tmp_path, {}).cells(*arguments, expect=1)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,320 @@
+"""A replica of the memory elsewhere: written by Litestream while the bot runs, taken over by another machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import cli
+from bot.services import replica_of
+from config.errors import ConfigurationError
+from memory.errors import StoreError
+from memory.store.database import Database
+from memory.store.entry import Author
+from memory.transfer.replica import Replica, ReplicaPlace, ReplicaUnreachable
+from memory.transfer.restore import Restore
+from tests.support.fakes import Person
+from tests.support.processes import bot_environment, running_bot
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, serving, texts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import timedelta
+
+    from bot.app import App
+    from bot.jobs.replication import Replication
+    from memory.clock import Clock
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+PATIENCE = 30
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where the replica goes."""
+    return tmp_path / "replica"
+
+
+def replication_of(app: App) -> Replication:
+    assert app.replication is not None
+    return app.replication
+
+
+@contextlib.asynccontextmanager
+async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
+    """Replicates as `mneme run` does."""
+    replica = replica_of(app.settings, clock)
+    assert replica is not None
+    await replica.claim()
+    async with replication_of(app).running():
+        yield replication_of(app)
+
+
+async def everything_is_there(app: App) -> None:
+    """Have the files copied and all of it in the replica."""
+    assert app.memory.copies is not None
+    await app.memory.copies.look()
+    assert await replication_of(app).synced(PATIENCE)
+
+
+async def taken_over(place: Path, folder: Path, clock: Clock, *, replace: bool = True) -> Path:
+    """The data directory that another machine has after it has taken the replica over."""
+    replica = Replica(ReplicaPlace(str(place)), folder, clock)
+    restore = Restore(folder / "mneme.db", folder / "memory", clock)
+    await asyncio.to_thread(restore.from_replica, replica, replace=replace)
+    return folder
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """What people can edit there."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for top in ("memory", "skills")
+        for path in (folder / top).rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    data = tmp_path / "data"
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
+        person = Person(app)
+        await person.says("My bees are called Berta and Bruno.")
+        await app.memory.long_term.append("console:local", "The hive stands in Poltava.", Author.USER)
+        (data / "skills" / "bees").mkdir(parents=True)
+        (data / "skills" / "bees" / "SKILL.md").write_text("how to keep them", encoding="utf-8")
+        note = data / "memory" / "console:local" / "2019-01-01.md"
+        note.write_bytes(b"written by hand, and \xff no text\n")
+        await everything_is_there(app)
+        (data / "skills" / "bees" / "SKILL.md").unlink()
+        (data / "skills" / "bees" / "HIVES.md").write_text("how to build them", encoding="utf-8")
+        await everything_is_there(app)
+    elsewhere = await taken_over(place, tmp_path / "elsewhere", clock)
+    assert files_of(elsewhere) == files_of(data)
+    assert {"memory/console:local/MEMORY.md", "skills/bees/HIVES.md"} <= files_of(elsewhere).keys()
+    assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
+    async with start(mneme_data_dir=elsewhere, replica_url=str(place)) as app, replicating(app, clock):
+        assert "Berta" in (await app.memory.entries.list("console:local"))[0].content
+        assert await replication_of(app).synced(PATIENCE)
+
+
+async def test_what_is_marked_as_written_has_its_copy_in_the_same_commit(start: OpenApp, tmp_path: Path) -> None:
+    """Whatever commit a replica ends with: a note is written once in it, or is still to be written."""
+    async with start(replica_url=str(tmp_path / "replica")) as app:
+        await Person(app).says("My bees are called Berta and Bruno.")
+        await app.memory.long_term.append("console:local", "The hive stands in Poltava.", Author.USER)
+        rows = await app.database.rows("SELECT path, content FROM file_copies")
+        copies = {row["path"]: row["content"] for row in rows}
+        assert copies == files_of(tmp_path / "data")
+        assert await app.database.value("SELECT count(*) FROM turns WHERE note = 'written'") == 1
+        # the line is taken out again, and with it its copy
+        await Person(app).says("/undo")
+        copy = "SELECT content FROM file_copies WHERE path = 'memory/console:local/MEMORY.md'"
+        assert b"Poltava" not in await app.database.value(copy)
+
+
+async def test_without_a_replica_nothing_is_copied(start: OpenApp) -> None:
+    async with start() as app:
+        await Person(app).says("My bees are called Berta and Bruno.")
+        assert app.replication is None
+        assert await app.database.value("SELECT count(*) FROM file_copies") == 0
+
+
+async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with start(replica_url=str(place)) as first, replicating(first, clock):
+        await Person(first).says("/remember The hive stands in Poltava.")
+        await everything_is_there(first)
+        other = tmp_path / "other"
+        async with start(mneme_data_dir=other, replica_url=str(place)) as second:
+            with pytest.raises(ConfigurationError, match=r"is held by .*: bring its memory here with"):
+                async with replicating(second, clock):
+                    pass
+        with pytest.raises(StoreError, match=r"wrote to it at .*: stop the bot there, or add --yes"):
+            await taken_over(place, tmp_path / "third", clock, replace=False)
+        await replication_of(first).check_lease(look=True)
+        await taken_over(place, tmp_path / "third", clock)
+        with pytest.raises(ConfigurationError, match="which has taken over"):
+            await replication_of(first).check_lease(look=True)
+        # what the former machine still writes does not reach what the present one holds
+        await Person(first).says("/remember The second hive stands in Lviv.")
+        assert await replication_of(first).synced(PATIENCE)
+    async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
+        await everything_is_there(app)
+    database = await Database.open(await taken_over(place, tmp_path / "fourth", clock) / "mneme.db")
+    entries = [row["content"] for row in await database.rows("SELECT content FROM entries")]
+    await database.close()
+    assert entries == ["The hive stands in Poltava."]
+
+
+async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
+    place: Path, tmp_path: Path, model: ModelServer
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    async with BotApiServer() as telegram:
+        environment = bot_environment(telegram, model, ANN) | {"REPLICA_URL": str(place)}
+        async with running_bot(environment | {"MNEME_DATA_DIR": str(first)}, tmp_path) as former:
+            telegram.user_says("hello", chat_id=ANN)
+            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            of_second = environment | {"MNEME_DATA_DIR": str(second)}
+            assert await mneme(of_second, "run") == 2
+            assert not (second / "mneme.db").exists()
+            command = ("restore", "--replica", str(place), "--yes")
+            assert await mneme(of_second, *command) == 0
+            async with running_bot(of_second, tmp_path):
+                assert await asyncio.wait_for(former.wait(), PATIENCE) == 2
+                telegram.user_says("and now?", chat_id=ANN)
+                await telegram.wait_for(lambda: "You said: and now?" in texts(telegram), timeout=PATIENCE)
+    assert "has taken over" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+async def mneme(environment: dict[str, str], *arguments: str) -> int:
+    """The exit status of a command."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot", *arguments, env=environment)
+    return await process.wait()
+
+
+async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replica_brings_back(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    word = secrets.token_hex(12)
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
+        person = Person(app)
+        await person.says(f"/remember The word is {word}.")
+        await person.says(f"What is {word}?")
+        await everything_is_there(app)
+        await app.memory.forgetting.forget_all("console:local")
+        data = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+        assert [path for path in data if word.encode() in path.read_bytes()] == []
+        assert any(path.name == "mneme.db" for path in data)
+        await app.memory.long_term.append("console:local", "The hive stands in Poltava.", Author.USER)
+        await everything_is_there(app)
+    elsewhere = await taken_over(place, tmp_path / "elsewhere", clock)
+    assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
+    assert [path for path in elsewhere.rglob("*") if path.is_file() and word.encode() in path.read_bytes()] == []
+
+
+async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is_told_after_an_hour(
+    start: OpenApp, place: Path, clock: FakeClock
+) -> None:
+    told: list[timedelta] = []
+
+    async def tell(age: timedelta) -> None:
+        told.append(age)
+
+    async with BotApiServer() as telegram, serving(start, telegram)(replica_url=str(place)) as app:
+        replication = replication_of(app)
+        async with replicating(app, clock):
+            replication.tell = tell
+            assert await replication.synced(PATIENCE)
+            await asyncio.to_thread(shutil.move, place / "1", place / "away")
+            (place / "1").touch()  # no folder any more
+            telegram.user_says("hello", chat_id=ANN)
+            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            assert not await replication.synced(PATIENCE)
+            telegram.user_says("/status", chat_id=ANN)
+            await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
+            clock.forward(minutes=50)
+            await replication.look()
+            assert told == []
+            clock.forward(minutes=20)
+            await replication.look()
+            await replication.look()
+            assert [age.total_seconds() for age in told] == [70 * 60]
+            (place / "1").unlink()
+            await asyncio.to_thread(shutil.move, place / "away", place / "1")
+            await replication.look()
+            assert replication.age is not None
+            assert replication.age.total_seconds() == 0
+
+
+async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
+    async with BotApiServer() as telegram, serving(start, telegram)(replica_url=str(place)) as app:
+        replication = replication_of(app)
+        async with replicating(app, clock):
+            telegram.user_says("hello", chat_id=ANN)
+            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            assert await replication.synced(PATIENCE)
+            clock.forward(hours=2)
+            assert replication.age is not None
+            assert replication.tell is not None
+            await replication.tell(replication.age)
+            await telegram.wait_for(lambda: any("is 2:00:00 old" in text for text in texts(telegram)))
+
+
+async def test_what_is_no_replica_is_refused_with_a_sentence(
+    place: Path, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "elsewhere"
+    with pytest.raises(StoreError, match=f"There is no replica at {place}"):
+        await taken_over(place, folder, clock)
+    place.write_text("a file", encoding="utf-8")
+    with pytest.raises(ReplicaUnreachable, match="can't be used"):
+        await taken_over(place, folder, clock)
+    assert not (folder / "mneme.db").exists()
+    for arguments in ([], ["some.zip", "--replica", str(place)]):
+        result = CliRunner().invoke(cli, ["restore", *arguments])
+        assert isinstance(result.exception, ConfigurationError)
+    monkeypatch.setenv("REPLICA_URL", "sftp://anna:password@example.org/mneme")
+    result = CliRunner().invoke(cli, ["restore", "--replica", str(place)])
+    assert "REPLICA_URL is not usable" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        (ReplicaPlace("/mnt/disk/"), {"type": "file", "path": "/mnt/disk/7"}),
+        (
+            ReplicaPlace("s3://bucket/mneme?endpoint=s3.example.org", "id", "secret"),
+            {
+                "url": "s3://bucket/mneme/7?endpoint=s3.example.org",
+                "access-key-id": "id",
+                "secret-access-key": "secret",
+            },
+        ),
+        (
+            ReplicaPlace("sftp://anna@example.org:2222/mneme", None, "word", Path("/key"), "ssh-ed25519 AAAA"),
+            {
+                "url": "sftp://anna@example.org:2222/mneme/7",
+                "password": "word",
+                "key-path": "/key",
+                "host-key": "ssh-ed25519 AAAA",
+            },
+        ),
+    ],
+)
+def test_litestream_is_told_the_place_and_what_opens_it(
+    there: ReplicaPlace, expected: dict[str, str], tmp_path: Path, clock: FakeClock
+) -> None:
+    settings = json.loads(Replica(there, tmp_path, clock).settings(tmp_path / "mneme.db", "7"))
+    (database,) = settings["dbs"]
+    assert {**database["replica"], "sync-interval": None} == {**expected, "sync-interval": None}
+    assert database["path"] == str(tmp_path / "mneme.db")
+
+
+async def test_whoever_opens_a_replicated_database_leaves_its_checkpoints_to_litestream(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
+        await everything_is_there(app)
+        async with app.database.transaction() as connection:
+            assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA wal_autocheckpoint")] == [(16_000,)]
+        beside = await Database.open(tmp_path / "data" / "mneme.db")
+        async with beside.transaction() as connection:
+            assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA wal_autocheckpoint")] == [(16_000,)]
+        await beside.close()

@@ -1,0 +1,186 @@
+"""Whatever a family does, in no chat's request stands anything that was not shared with it.
+
+`pytest --hypothesis-profile=long` plays ten thousand sequences instead of a hundred.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.services import MemoryServices
+from config.models import ModelWindow
+from config.settings import MemoryScope, Settings
+from memory.errors import MemoryRefused
+from memory.log.sessions import Address
+from memory.search.search import Filter
+from memory.store.database import Database
+from memory.store.entry import Author, NewEntry
+from memory.text.tokens import TokenCounter
+from pipeline.prompt.budget import Budget
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
+from pipeline.prompt.prompts import STYLES
+from tests.support.fakes import FakeClock
+from tests.support.talk import Store, assistant, in_utc, user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memory.log.sessions import Session
+
+_ALL = Filter()
+PEOPLE, GROUPS, GUEST = ("1", "2", "3", "4"), ("-10", "-20"), "9"
+CHATS = (*PEOPLE, *GROUPS, GUEST)
+ACTS = ("remember", "remember", "say", "share", "share", "unshare", "withdraw", "rewrite", "edit", "forget", "undo")
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(CHATS), st.sampled_from((*ACTS, "admit", "expel", "forget all", "tidy")), st.integers(0, 3)
+    ),
+    max_size=25,
+)
+
+
+class Family:
+    """A family that lives, with what each chat may see. shared: the secrets that their owner wants the family to know.
+
+    maybe: those of which an undo may have changed that.
+    """
+
+    def __init__(self, database: Database, folder: Path, clock: FakeClock) -> None:
+        settings = Settings.model_validate({"mneme_data_dir": folder, "memory_scope": MemoryScope.FAMILY})
+        counter = TokenCounter()
+        self.memory = MemoryServices(settings, database, counter, clock)
+        self.store = Store.over(database, clock)
+        memories = Memories(self.memory.recall, self.memory.activation, 800, self.memory.sharing)
+        sources = PromptSources(self.memory.daily_notes, memories, None)
+        self.budget = Budget("", ModelWindow(128_000, 8_000), counter)
+        self.builder = PromptBuilder(STYLES["full"], sources, self._budget, clock, in_utc)
+        self.of: dict[str, str] = {}
+        self.shared: set[str] = set()
+        self.maybe: set[str] = set()
+        self.family = set(PEOPLE)
+
+    async def _budget(self, _owner: str, _model: object = None) -> Budget:
+        return self.budget
+
+    def secret(self, chat: str) -> str:
+        """A new word of a chat's."""
+        word = f"secret{len(self.of)}x"
+        self.of[word] = chat
+        return word
+
+    async def act(self, chat: str, what: str, which: int) -> None:  # noqa: C901  # a case for each act
+        """One thing that somebody does; what is refused changes nothing."""
+        owner, sharing, entries = f"telegram:{chat}", self.memory.sharing, self.memory.entries
+        session = await self.memory.sessions.get_or_create(Address("telegram", chat))
+        have = [entry for entry in await entries.list(owner) if entry.superseded_by is None]
+        entry = have[which % len(have)] if have else None
+        words = [word for word in self.of if entry is not None and word in entry.content]
+        match what:
+            case "remember":
+                await entries.add(owner, NewEntry(f"The boat key is {self.secret(chat)}"))
+            case "say":
+                await self.store.turn(session, user(f"the boat has {self.secret(chat)}"), assistant("I see"))
+            case "admit":
+                await sharing.admit(owner)
+                self.family.add(chat)
+            case "expel":
+                await sharing.expel(owner)
+                self.family.discard(chat)
+            case "undo":
+                self.maybe |= {word for word, holder in self.of.items() if holder == chat}
+                await self.memory.undo.undo(owner)
+            case "forget all":
+                await self.memory.forgetting.forget_all(owner)
+                self.shared -= {word for word, holder in self.of.items() if holder == chat}
+                self.maybe -= {word for word, holder in self.of.items() if holder == chat}
+            case "tidy":
+                await self.memory.weekly.run(owner)
+            case _ if entry is None:
+                return
+            case "share":
+                await sharing.share(owner, f"#{entry.id}", f"Person {chat}")
+                self.shared.update(words)
+            case "unshare":
+                await sharing.unshare(owner, f"#{entry.id}")
+                self._no_longer(words)
+            case "withdraw":
+                await sharing.unshare("telegram:1", f"#{entry.id}", may_all=True)
+                self._no_longer(words)
+            case "forget":
+                await entries.remove(owner, f"#{entry.id}")
+                self._no_longer(words)
+            case "rewrite":
+                await entries.write(owner, f"#{entry.id}", f"The boat key is {self.secret(chat)}", Author.MODEL)
+                self._no_longer(words)
+            case "edit":
+                word = self.secret(chat)
+                await entries.edit(owner, f"#{entry.id}", f"The boat key is {word}")
+                self.shared |= {word} if self.shared.intersection(words) else set()
+                self.maybe |= {word} if self.maybe.intersection(words) else set()
+                self._no_longer(words)
+
+    def _no_longer(self, words: list[str]) -> None:
+        self.shared.difference_update(words)
+        self.maybe.difference_update(words)
+
+    async def request(self, session: Session) -> str:
+        """All that a chat's next request holds."""
+        question = "Where is the boat key?"
+        visible = await self.memory.sessions.transcript(session.id)
+        lookup = await self.builder.find(session, question, visible)
+        stable = await self.builder.stable(session, visible, self.budget, lookup)
+        volatile = await self.builder.volatile(session, question, lookup, visible, stable, self.budget)
+        found = await self.memory.recall.recall(question, session.owner, _ALL, 50)
+        return "\n".join([stable.message.content, volatile.text.text, *(result.text for result in found)])
+
+    def leaked(self, chat: str, text: str) -> Iterator[str]:
+        """Words in a chat's request that are neither its own nor shared with it."""
+        for word, holder in self.of.items():
+            may_be = word in self.shared | self.maybe and {chat, holder} <= self.family
+            if holder != chat and word in text and not may_be:
+                yield word
+
+
+@given(STEPS)
+def test_no_request_holds_what_was_not_shared_with_its_chat(steps: list[tuple[str, str, int]]) -> None:
+    async def live() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            clock = FakeClock()
+            database = await Database.open(Path(folder) / "mneme.db", clock=clock)
+            try:
+                family = Family(database, Path(folder), clock)
+                await family.memory.sharing.settle(f"telegram:{person}" for person in PEOPLE)
+                for chat in CHATS:  # something that may leak from the first step on
+                    await family.act(chat, "remember", 0)
+                    await family.act(chat, "say", 0)
+                for chat in PEOPLE[:2]:
+                    await family.act(chat, "share", 0)
+                for chat, what, which in steps:
+                    try:
+                        await family.act(chat, what, which)
+                    except MemoryRefused:
+                        continue
+                for chat in CHATS:
+                    session = await family.memory.sessions.get_or_create(Address("telegram", chat))
+                    assert not list(family.leaked(chat, await family.request(session)))
+            finally:
+                await database.close()
+
+    asyncio.run(live())
+
+
+async def test_what_is_shared_stands_in_the_requests_of_the_others(tmp_path: Path, clock: FakeClock) -> None:
+    database = await Database.open(tmp_path / "mneme.db", clock=clock)
+    family = Family(database, tmp_path, clock)
+    await family.memory.sharing.settle(["telegram:1", "telegram:2"])
+    await family.act("1", "remember", 0)
+    await family.act("1", "share", 0)
+    session = await family.memory.sessions.get_or_create(Address("telegram", "2"))
+    assert "secret0x" in await family.request(session)
+    await database.close()
