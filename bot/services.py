@@ -71,7 +71,7 @@ class MemoryServices:
         self.sessions = SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED)
         self.turns = TurnLog(database, clock)
         self.media = MediaStore(database, clock)
-        self.notices = PendingNotices(database, clock, self.notices_of.tells)
+        self.notices = PendingNotices(database, self.notices_of.tells)
         self.jobs = JobLog(database)
         self.endpoints = EndpointStore(database, clock)
         self.pruning = Pruning(database, clock)

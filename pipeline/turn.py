@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from memory.facts.citation import MOST_BORROWED, foreign_words
+from memory.facts.fact import MOST_BORROWED, foreign_words
 from memory.messages import Message, Provenance, Role, worst
 
 if TYPE_CHECKING:

@@ -167,8 +167,8 @@ class ConsolidationService:
             memory = await self.writer.page(job.owner)  # read inside the queue
             answer = await self.extractor.extract(part, job.owner, memory, self._until(deadline))
             # whether the user had everything forgotten meanwhile: then nothing of it is written
-            kept = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
-            if await self.database.value(kept, (conversation_id,)) is None:
+            query = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
+            if await self.database.value(query, (conversation_id,)) is None:
                 return None
             if answer is None and deadline is not None:
                 return await self._give_up_for_now(job, part, done)

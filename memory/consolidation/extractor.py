@@ -11,7 +11,7 @@ import structlog
 from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import parse_answer
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
-from memory.facts.citation import is_foreign, is_typed, one_line, transcript
+from memory.facts.fact import is_foreign, is_typed, one_line, transcript
 from memory.facts.second_look import always, answered
 from memory.messages import Message, Role
 
@@ -75,37 +75,33 @@ class Contract:
     is_reliable: Callable[[], Awaitable[bool]] = always
 
 
+@dataclass(frozen=True, slots=True)
 class Extractor:
     """Asks the model about one part after the other."""
 
-    def __init__(
-        self,
-        prompt: PromptFn,
-        contract: Contract,
-        facts: FactStore,
-        counter: TokenCounter,
-        clock: Clock,
-        zone_of: TimezoneLookup,
-    ) -> None:
-        self._prompt = prompt
-        self.contract = contract
-        self._facts = facts
-        self.count = counter.text
-        self._clock = clock
-        self.zone_of = zone_of
+    prompt: PromptFn
+    contract: Contract
+    facts: FactStore
+    counter: TokenCounter
+    clock: Clock
+    zone_of: TimezoneLookup
+
+    def count(self, text: str) -> int:
+        """Tokens of `text`, as estimated."""
+        return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         """What the model makes of a part; None for nothing usable. Raises Postponed.
 
         memory: the MEMORY.md that it is shown. deadline: on the loop's clock.
         """
-        known = await self._facts.current(owner, KNOWN_FACTS)
+        known = await self.facts.current(owner, KNOWN_FACTS)
         selects = not await self.contract.is_reliable()
         if selects:
             text = selection_prompt(part, known)
         else:
-            text = consolidation_prompt(part, memory, known, self._clock(), self.zone_of(owner))
-        completion = await answered(self._prompt, text, deadline, "consolidation_failed")
+            text = consolidation_prompt(part, memory, known, self.clock(), self.zone_of(owner))
+        completion = await answered(self.prompt, text, deadline, "consolidation_failed")
         if completion is None:
             return None
         answer = parse_selection(completion, statements(part)) if selects else parse_answer(completion)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.facts.citation import is_typed, shortened
+from memory.facts.fact import is_typed, shortened
 from memory.messages import Message, Role
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.consolidation.consolidation_answer import LONGEST_FACT, LONGEST_SUBJECT, ConsolidationAnswer
-from memory.facts.citation import is_typed, one_line
-from memory.facts.fact import Citation, Fact
+from memory.facts.fact import Citation, Fact, is_typed, one_line
 from memory.messages import storable
 from memory.store.entry import Kind
 from memory.text.words import is_small_talk

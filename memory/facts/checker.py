@@ -11,8 +11,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
-from memory.facts.citation import MOST_BORROWED, CitationStatus, find_source, foreign_words, status_of, typed_source
-from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact
+from memory.facts.fact import (
+    MOST_BORROWED,
+    CheckedFact,
+    Citation,
+    CitationStatus,
+    Doubt,
+    Excerpt,
+    Fact,
+    find_source,
+    foreign_words,
+    status_of,
+    typed_source,
+)
 from memory.facts.second_look import Claim, Judgement
 from memory.messages import Role
 from memory.text.same_words import same_words

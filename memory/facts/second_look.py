@@ -21,8 +21,7 @@ import structlog
 
 from config.texts import in_english
 from memory.errors import Postponed
-from memory.facts.citation import is_foreign, one_line, shortened, transcript
-from memory.facts.fact import Excerpt
+from memory.facts.fact import Excerpt, is_foreign, one_line, shortened, transcript
 from memory.messages import Completion, Message, Provenance, Role
 
 if TYPE_CHECKING:

@@ -383,5 +383,5 @@ class Change:
 
     async def _first(self, where: str, *parameters: object) -> Entry | None:
         """The first of the owner's entries `e` of which something is true, as the change leaves them."""
-        found = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
-        return next(iter(found), None)
+        entries = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
+        return next(iter(entries), None)

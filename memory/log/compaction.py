@@ -85,47 +85,39 @@ class Progress:
     window: int
 
 
+@dataclass(frozen=True, slots=True)
 class CompactionService:
     """Compacts conversations, by hand and when they grow too large."""
 
-    def __init__(
-        self,
-        sessions: SessionService,
-        entries: EntryStore,
-        summarizer: Summarizer | None,
-        limits: CompactionLimits,
-        counter: TokenCounter,
-        clock: Clock,
-    ) -> None:
-        self._sessions = sessions
-        self._entries = entries
-        self._summarizer = summarizer
-        self._limits = limits
-        self._counter = counter
-        self._clock = clock
+    sessions: SessionService
+    entries: EntryStore
+    summarizer: Summarizer | None
+    limits: CompactionLimits
+    counter: TokenCounter
+    clock: Clock
 
     async def compact(self, session: Session, keep: int) -> Compacted | None:
         """Archive all but about the last `keep` messages; None when there is nothing to compact.
 
         The cut falls at a user's message, so a tool call never loses its result.
         """
-        transcript = await self._sessions.transcript(session.id)
+        transcript = await self.sessions.transcript(session.id)
         return await self._archive(session, transcript, cut_at(transcript.messages, keep))
 
     async def compact_if_needed(
         self, session: Session, transcript: Transcript, model: str, max_input_tokens: int
     ) -> Compacted | None:
         """Compact when the conversation, read as `transcript`, outgrew the window of `model` or the message window."""
-        if not self._limits.enabled:
+        if not self.limits.enabled:
             return None
         threshold = self.threshold(max_input_tokens)
         tokens = self.estimate(transcript.messages, model, threshold)
         count = len(transcript.messages)
-        if tokens <= threshold and count <= self._limits.memory_window:
+        if tokens <= threshold and count <= self.limits.memory_window:
             return None
         log.info("context_too_large", tokens=round(tokens), threshold=threshold, messages=count)
         # the next turn must not be here again: some of the window stays free ...
-        keep = max(1, min(self._limits.keep_last_messages, self._limits.memory_window * 4 // 5, count - 1))
+        keep = max(1, min(self.limits.keep_last_messages, self.limits.memory_window * 4 // 5, count - 1))
         cut = cut_at(transcript.messages, keep)
         # ... and where even the kept messages are too much, fewer stay
         while keep > 1 and self.estimate(transcript.messages[cut:], model, threshold) > threshold * 0.75:
@@ -135,15 +127,15 @@ class CompactionService:
 
     def progress(self, transcript: Transcript, model: str, max_input_tokens: int) -> Progress | None:
         """How far a conversation is; None where it is never compacted by itself."""
-        if not self._limits.enabled:
+        if not self.limits.enabled:
             return None
         threshold = self.threshold(max_input_tokens)
         tokens = round(self.estimate(transcript.messages, model, threshold))
-        return Progress(tokens, threshold, len(transcript.messages), self._limits.memory_window)
+        return Progress(tokens, threshold, len(transcript.messages), self.limits.memory_window)
 
     def threshold(self, max_input_tokens: int) -> int:
         """The size, in tokens, above which a conversation is compacted: 0.8 of the window (S0), or less."""
-        return min(int(max_input_tokens * 0.8), self._limits.max_context_tokens)
+        return min(int(max_input_tokens * 0.8), self.limits.max_context_tokens)
 
     def estimate(self, messages: list[Message], model: str, threshold: int) -> float:
         """Tokens of a request with `messages`: S0's `sum(len) / 3.5 + 8000` until the model has reported usage.
@@ -151,8 +143,8 @@ class CompactionService:
         From then on the calibrated count takes the place of the first part. S0's 8,000 for the system prompt
         are meant for large windows; they are never more than half the threshold.
         """
-        tokens = float(self._counter.messages(messages, model))
-        if not self._counter.calibrated(model):
+        tokens = float(self.counter.messages(messages, model))
+        if not self.counter.calibrated(model):
             tokens = max(tokens, sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
         return tokens + min(PROMPT_OVERHEAD, threshold // 2)
 
@@ -164,7 +156,7 @@ class CompactionService:
         content = without_secrets(summary or extract(transcript.summary, removed))
         # the name is made of it
         topic = without_secrets(summary or extract(None, removed))
-        stem = f"archive-{self._clock():%Y-%m-%d}"
+        stem = f"archive-{self.clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         first_kept, conversation_id = messages[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
@@ -178,7 +170,7 @@ class CompactionService:
         )
         name: str | None = None
         if session.private:
-            await self._sessions.summarise(conversation_id, first_kept, archive.content, trusted=archive.trusted)
+            await self.sessions.summarise(conversation_id, first_kept, archive.content, trusted=archive.trusted)
         else:
             name = await self._keep(session.owner, archive, conversation_id, first_kept)
         log.info("compacted", removed=len(removed), kept=len(messages), archive=name, summarized=summary is not None)
@@ -195,17 +187,17 @@ class CompactionService:
         """Write an archive together with its marker; the archive's name."""
 
         async def mark(connection: aiosqlite.Connection, entry: Entry) -> None:
-            await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self._clock(), first_kept))
+            await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self.clock(), first_kept))
 
-        return (await self._entries.add(owner, archive, also=mark)).name
+        return (await self.entries.add(owner, archive, also=mark)).name
 
     async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
-        if self._summarizer is None:
+        if self.summarizer is None:
             return None
         try:
-            seconds = self._limits.summary_timeout
+            seconds = self.limits.summary_timeout
             async with asyncio.timeout(seconds):
-                summary = await self._summarizer.summarize(earlier, format_transcript(removed), seconds)
+                summary = await self.summarizer.summarize(earlier, format_transcript(removed), seconds)
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
             log.warning("summary_failed", error=in_english(error) or type(error).__name__)
             return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.facts.citation import typed_source
-from memory.facts.fact import Citation
+from memory.facts.fact import Citation, typed_source
 from memory.log.sessions import message_of
 from memory.messages import Provenance
 from memory.search.search import MESSAGE_KIND, Filter

@@ -58,15 +58,6 @@ class Rule:
         comes = (self._on(day) for day in self._days_from(since))
         return next((at for at in comes if at > moment), None)
 
-    def between(self, since: datetime, until: datetime) -> list[datetime]:
-        """All times after `since` up to `until`, in UTC."""
-        moments: list[datetime] = []
-        at = self.after(since)
-        while at is not None and at <= until:
-            moments.append(at)
-            at = self.after(at)
-        return moments
-
     def _on(self, day: date) -> datetime:
         # fold 0 is both: the first of two, and the offset before a gap, which leads behind it
         return datetime.combine(day, self.first.time().replace(fold=0), self.zone).astimezone(UTC)
@@ -180,8 +171,10 @@ def reminder_of(row: Row) -> Reminder:
 def due_of(reminder: Reminder, now: datetime) -> Due:
     """A reminder that is due, with the hours that came since: it is told once for all of them."""
     assert reminder.next_at is not None, "what is due has its hour"  # noqa: S101  # states what due rows have
-    since = reminder.rule.between(reminder.next_at, now) if reminder.is_recurring else []
-    return Due(reminder, (reminder.next_at, *since)[-1], len(since))
+    at, missed = reminder.next_at, 0
+    while reminder.is_recurring and (coming := reminder.rule.after(at)) is not None and coming <= now:
+        at, missed = coming, missed + 1
+    return Due(reminder, at, missed)
 
 
 def _zone(key: str) -> ZoneInfo:

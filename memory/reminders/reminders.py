@@ -125,11 +125,11 @@ class Reminders:
             if offer is not None:
                 with use_language(offer.language):
                     line = _asked(wish, offer, added)
-                await keep_notice(connection, number, line, now_text(self._clock))
+                await keep_notice(connection, number, line)
             elif self._introduces(session_id) and await _is_first(connection, number):
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
-                await keep_notice(connection, number, clock_note, now_text(self._clock))
+                await keep_notice(connection, number, clock_note)
             await keep_causes(connection)
             return await _one(connection, owner, added)
 

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from memory.buttons import Button, Notice
-from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
 
 if TYPE_CHECKING:
@@ -33,22 +32,18 @@ class PendingNotice:
 class PendingNotices:
     """What is to be told unasked; it survives a restart. notices_enabled: whether an owner wants to be."""
 
-    def __init__(
-        self, database: Database, clock: Clock, notices_enabled: Callable[[str], bool] = lambda _: True
-    ) -> None:
+    def __init__(self, database: Database, notices_enabled: Callable[[str], bool] = lambda _: True) -> None:
         self._database = database
-        self._clock = clock
         self.tells = notices_enabled
 
     async def add(self, owner: str, *lines: Notice) -> None:
         """Tell the lines with the next reply in any chat of an owner who wants to be told."""
         if not lines or not self.tells(owner):
             return
-        now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             for line in lines:
-                await keep_notice(connection, owner_id, line, now)
+                await keep_notice(connection, owner_id, line)
 
     async def waiting(self, owner: str) -> list[PendingNotice]:
         """What is to be told, oldest first."""
@@ -60,11 +55,11 @@ class PendingNotices:
         return [PendingNotice(row["id"], Notice(row["text"], _keyboard_of(row["buttons"]))) for row in rows]
 
 
-async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice, now: str) -> None:
+async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice) -> None:
     """Tell a line, with its buttons, with the next reply in any chat of an owner. For use inside a transaction."""
     buttons = json.dumps([[asdict(button) for button in row] for row in line.keyboard], ensure_ascii=False)
     await connection.execute(
-        "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)", (owner_id, line.text, buttons, now)
+        "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, present())", (owner_id, line.text, buttons)
     )
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from config.texts import _, use_language
 from memory.buttons import Notice, right_or_wrong
 from memory.facts.checker import Forgetting
-from memory.facts.citation import MOST_BORROWED, foreign_words, typed_source
-from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact
+from memory.facts.fact import MOST_BORROWED, CheckedFact, Citation, Doubt, Excerpt, Fact, foreign_words, typed_source
 from memory.store.entry import Author, Kind, NewEntry
 
 if TYPE_CHECKING:

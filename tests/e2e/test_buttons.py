@@ -222,7 +222,7 @@ async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Se
             (Button("Right", f"/confirm_{number}", about), Button("Wrong", f"/forget_{number}", about))
             for number, about in zip(ids, ("the cat", "the move"), strict=True)
         )
-        await PendingNotices(app.database, app.clock).add(f"telegram:{ANN}", Notice("Not sure: two things", rows))
+        await PendingNotices(app.database).add(f"telegram:{ANN}", Notice("Not sure: two things", rows))
         telegram.user_says("hello", chat_id=ANN)
         await said(telegram, "Not sure: two things")
         assert unsettled(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def test_notices_wait_in_order_and_for_their_owner_only(database: Database, clock: FakeClock) -> None:
-    notices = PendingNotices(database, clock)
+    notices = PendingNotices(database)
     for number in range(MOST_TOLD + 2):
         await notices.add("telegram:1", Notice(f"line {number}"))
     await notices.add("telegram:2", Notice("another's"))
@@ -30,7 +30,7 @@ async def test_notices_wait_in_order_and_for_their_owner_only(database: Database
 
 async def test_what_is_too_much_for_one_reply_is_told_under_the_next(app: App, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
-    notices, person = PendingNotices(app.database, app.clock), Person(app)
+    notices, person = PendingNotices(app.database), Person(app)
     for number in range(MOST_TOLD + 1):
         await notices.add("console:local", Notice(f"line {number}"))
     assert (await person.says("Hello")).split("\n\n") == ["Fine.", *(f"_line {n}_" for n in range(MOST_TOLD))]
@@ -40,7 +40,7 @@ async def test_what_is_too_much_for_one_reply_is_told_under_the_next(app: App, m
 
 async def test_a_notice_is_told_in_the_owners_chat_and_not_kept_in_history(app: App, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
-    await PendingNotices(app.database, app.clock).add("console:local", Notice("told once"))
+    await PendingNotices(app.database).add("console:local", Notice("told once"))
     assert await Person(app, Address("telegram", "2")).says("Hello") == "Fine."
     assert await Person(app).says("Hello") == "Fine.\n\n_told once_"
     await Person(app).says("And now?")
@@ -48,15 +48,15 @@ async def test_a_notice_is_told_in_the_owners_chat_and_not_kept_in_history(app: 
 
 
 async def test_a_turn_that_fails_tells_it_too_and_a_command_does_not(app: App, model: ModelServer) -> None:
-    await PendingNotices(app.database, app.clock).add("console:local", Notice("told once"))
+    await PendingNotices(app.database).add("console:local", Notice("told once"))
     assert "told once" not in await Person(app).says("/status")
     model.script(Fails(404))
     assert (await Person(app).says("Hello")).endswith("\n\n_told once_")
-    assert await PendingNotices(app.database, app.clock).waiting("console:local") == []
+    assert await PendingNotices(app.database).waiting("console:local") == []
 
 
 async def test_a_chat_that_forgets_everything_forgets_what_was_to_be_told(start: OpenApp) -> None:
     async with start() as app:
-        await PendingNotices(app.database, app.clock).add("console:local", Notice("told once"))
+        await PendingNotices(app.database).add("console:local", Notice("told once"))
         await Person(app).says("/forget all confirm")
         assert await app.database.value("SELECT count(*) FROM notices") == 0

@@ -155,7 +155,7 @@ class Bench:
             facts,
             ledger,
             Undo(database, files, PendingErasures(database), clock),
-            PendingNotices(database, clock),
+            PendingNotices(database),
             crashes,
             service,
         )

@@ -111,7 +111,10 @@ def test_every_next_time_is_at_the_hour_on_the_wall_clock_and_none_is_left_out(
 def test_a_daily_one_comes_once_on_every_day_that_there_is(zone: ZoneInfo, start: datetime) -> None:
     rule = Rule(Repeat.DAILY, start, zone)
     since = start.replace(tzinfo=zone).astimezone(UTC)
-    times = rule.between(since, since + timedelta(days=400))
+    times, at = [], since
+    while (coming := rule.after(at)) is not None and coming <= since + timedelta(days=400):
+        times.append(coming)
+        at = coming
     days = [at.astimezone(zone).date() for at in times]
     if zone.key != "Pacific/Apia":  # which left a day out
         gaps = [(late - early).days for early, late in itertools.pairwise(days)]
