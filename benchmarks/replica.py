@@ -60,6 +60,7 @@ class Found:
     messages: int = 0
     lost: list[float] = field(default_factory=list)
     unknown: int = 0
+    not_waited: int = 0
     until_answer: list[float] = field(default_factory=list)
 
 
@@ -155,6 +156,7 @@ async def once(found: Found, chance: random.Random) -> None:
             bot.terminate()
             await bot.wait()
             _count(found, telegram, second, marks)
+            found.not_waited += (folder / "log").read_text(encoding="utf-8").count("replica_behind")
 
 
 def _seconds(moment: str) -> float:
@@ -222,6 +224,7 @@ async def trial(times: int, seed: int) -> int:
     print(f"burnt {times} times, {found.messages} messages; shown twice: {found.shown_twice}")
     print(f"seconds lost: median {statistics.median(found.lost):.2f}, most {max(found.lost):.2f}")
     print(f"commits that the replica did not have: {found.unknown}")
+    print(f"times that the replica was too slow to be waited for: {found.not_waited}")
     print(
         f"seconds until the second machine answers: median {statistics.median(found.until_answer):.1f},"
         f" most {max(found.until_answer):.1f}"

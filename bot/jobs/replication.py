@@ -43,10 +43,11 @@ _FILES_SHARE = 50
 TOO_OLD = timedelta(hours=1)
 """The owner is warned when the replica is older."""
 WAIT_SECONDS = 5.0
-"""How long Telegram's next updates wait for the replica of the ones before."""
+"""How long Telegram's next updates wait for the replica of the ones before, and a reply for its own."""
 LOOK_SECONDS = 20.0
 """How long a look waits for the replica."""
-REST_SECONDS = 60.0
+RETRY_SECONDS = 0.1
+REST_SECONDS = 30.0
 """For so long nothing waits for a replica that did not answer."""
 STOP_SECONDS = 15.0
 """How long Litestream may take to send what is left."""
@@ -91,7 +92,7 @@ class Replication:
         self._synced_at = await self._jobs.ran_at(JOB)
         with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # a socket's path has to be short
             socket = Path(name) / "litestream"
-            transport = httpx.AsyncHTTPTransport(uds=str(socket), retries=5)  # it is there in a moment
+            transport = httpx.AsyncHTTPTransport(uds=str(socket))
             async with httpx.AsyncClient(transport=transport, base_url="http://litestream", timeout=60) as client:
                 self._client = client
                 self._tasks.start(self._keep_alive(socket), "replication")
@@ -120,23 +121,30 @@ class Replication:
         """
         if self._client is None or time.monotonic() < self._rests_until:
             return False
-        began = self._clock()
-        request = {"path": str(self._database.path), "wait": True, "timeout": max(1, round(patience))}
+        began, reason = self._clock(), "it did not answer"
         try:
             async with asyncio.timeout(patience):
                 await self._ready.wait()
-                answer = await self._client.post("/sync", json=request)
-            reason = None if answer.is_success else answer.text
-        except (httpx.HTTPError, TimeoutError) as error:
-            reason = type(error).__name__
-        if reason is None:
-            self.is_behind, self._synced_at, self._has_told = False, began, False
-            return True
-        if not self.is_behind:
-            log.warning("replica_behind", reason=reason)
-        self.is_behind = True
-        self._rests_until = time.monotonic() + REST_SECONDS
-        return False
+                while (trouble := await self._sync(self._client, patience)) is not None:
+                    reason = trouble  # as while it starts
+                    await asyncio.sleep(RETRY_SECONDS)
+        except TimeoutError:
+            if not self.is_behind:
+                log.warning("replica_behind", reason=reason)
+            self.is_behind = True
+            self._rests_until = time.monotonic() + REST_SECONDS
+            return False
+        self.is_behind, self._synced_at, self._has_told = False, began, False
+        return True
+
+    async def _sync(self, client: httpx.AsyncClient, patience: float) -> str | None:
+        """Have Litestream send what is committed; why it could not."""
+        request = {"path": str(self._database.path), "wait": True, "timeout": max(1, round(patience))}
+        try:
+            answer = await client.post("/sync", json=request)
+        except httpx.HTTPError as error:
+            return type(error).__name__
+        return None if answer.is_success else answer.text
 
     async def look(self) -> None:
         """Bring the replica up to date and see whether it is still ours; the owner is told where it is too old."""

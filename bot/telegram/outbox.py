@@ -43,8 +43,6 @@ AT_ONCE = 20
 """Replies on their way to Telegram at a time: less than it takes in a second."""
 CLOSING_SECONDS = 5.0
 """How long the end of the program waits for what is being sent."""
-REPLICA_SECONDS = 2.0
-"""How long a reply waits for the replica."""
 UNKNOWN_MESSAGE = ""
 """The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
 STOPPED = "stopped by its reader"
@@ -138,7 +136,7 @@ class OutboxSender:
 
     async def _replicated(self) -> None:
         if self._replication is not None:
-            await self._replication.synced(REPLICA_SECONDS)
+            await self._replication.synced()
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply, or give it up; False where its group has another id and the reply waits there."""

@@ -226,7 +226,7 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
             (place / "1").touch()  # no folder any more
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
-            assert not await replication.synced(PATIENCE)
+            assert not await replication.synced(1)
             telegram.user_says("/status", chat_id=ANN)
             await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
             clock.forward(minutes=50)
