@@ -47,7 +47,7 @@ from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels
+from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
@@ -193,8 +193,8 @@ async def main() -> None:
     parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
-    local = LocalModels()
-    models = MeaningModels(LocalEmbedder(local) if arguments.embedder else None)
+    local = LocalEmbedder()
+    models = MeaningModels(local if arguments.embedder else None)
     compared: dict[str, list[Answered]] = {}
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}
@@ -207,7 +207,7 @@ async def main() -> None:
             for form in ((Form.PERSONAL,) if arguments.among else ())
         }
         if arguments.peers:
-            compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
+            compared = await _beside_peers(dialogues, models, local, measured[Form.GROUP][0])
     finally:
         await local.close()
     console = Console(width=110)

@@ -16,7 +16,7 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
-from bot.commands.status import MemoryReport, Status
+from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
@@ -25,10 +25,9 @@ from bot.models import ModelSetup, meaning_models, media_reader, model_setup, mo
 from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
-from bot.tasks import BackgroundTasks, Backoff
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web import page_address
-from bot.web.server import Pages
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings, check_together
 from memory.access import AccessList
@@ -51,17 +50,16 @@ from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
-from pipeline.models.routing import Meter, ModelChoice, ModelRouter
+from pipeline.models.routing import ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
 from pipeline.skills import Skills
-from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.reply_delivery import ReplyDelivery
+from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
 from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
@@ -85,7 +83,7 @@ from pipeline.tools.toolbox import Tool, Toolbox
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.models import MeaningModels
+    from bot.web import Entrance
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
@@ -97,8 +95,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 IMPORT_PURPOSE = "import"
-MCP_PAUSE = 300.0
-"""Seconds at most between two tries to reach a server of tools that is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,10 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent."""
+    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent.
+
+    entrances: where something may be sent to the web server, by path, whether or not one runs.
+    """
 
     settings: Settings
     clock: Clock
@@ -126,7 +125,7 @@ class App:
     tasks: BackgroundTasks
     health: Health
     media: MediaSources
-    pages: Pages
+    entrances: dict[str, Entrance]
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
@@ -175,15 +174,21 @@ async def open_app(
         usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue))
         models = models_of(settings, catalogue, memory, clock, stack)
         await housekeeping.remove_traces()  # now that all are known that keep some
-        metrics, meter = _metered(settings, usage)
+        metrics = None
+        if settings.metrics_port is not None:
+            from bot.web.metrics import Metrics  # late: nobody else loads its library
+
+            metrics = Metrics()
         router = ModelRouter(
-            models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
+            models,
+            usage,
+            counter,
+            patience=settings.llm_timeout,
+            daily_limit=settings.daily_token_limit,
+            observe=metrics.tokens_used if metrics is not None else None,
         )
         talking = model_setup(settings, catalogue, router)
-        embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
-        app = _assemble(
-            settings, clock, memory, counter, usage, talking, metrics, meaning, embedding, housekeeping, stack
-        )
+        app = _assemble(settings, clock, memory, usage, talking, metrics, housekeeping, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -192,16 +197,13 @@ def _assemble(
     settings: Settings,
     clock: Clock,
     memory: MemoryServices,
-    counter: TokenCounter,
     usage: UsageLog,
     talking: ModelSetup,
     metrics: Metrics | None,
-    meaning: MeaningModels,
-    embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
+    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
     model, offered = talking.model, talking.tools
     models = ModelChoice(model, talking.others, memory.preferences)
     effects = Effects(memory.database)
@@ -210,7 +212,7 @@ def _assemble(
     # an embedded model has its hands full with memory's own tools
     must_exist = settings.mcp_config is not None
     servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
-    mcp = McpTools(servers, lambda: Backoff(MCP_PAUSE), approvals, effects.record, settings.mcp_tool_tokens)
+    mcp = McpTools(servers, approvals, effects.record, settings.mcp_tool_tokens)
     mcp.start()  # no start of ours waits for what begins here
     stack.push_async_callback(mcp.close)
     style = talking.style if enabled else without_memory(talking.style)
@@ -239,7 +241,14 @@ def _assemble(
     memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
-    compaction = _compaction(settings, memory, counter, model, clock)
+    limits = CompactionLimits(
+        settings.compaction_max_context_tokens,
+        settings.compaction_keep_last_messages,
+        settings.memory_window,
+        enabled=settings.compaction_enabled,
+    )
+    summarizer = ModelSummarizer(model, clock)
+    compaction = CompactionService(memory.sessions, memory.entries, summarizer, limits, counter, clock)
     writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
@@ -279,6 +288,7 @@ def _assemble(
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     recall_only = NoModelFallback(memory.recall) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
+    embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -306,21 +316,9 @@ def _assemble(
         owe=memory.turns.owe,
     )
     lanes = SessionQueues(memory.sessions)
-    memory_report = MemoryReport(memory, clock, enabled=enabled)
     tool_report = ToolReport(mcp, models)
     status = Status(
-        memory.sessions,
-        builder,
-        compaction,
-        models,
-        usage,
-        memory_report,
-        meaning,
-        embedding,
-        tool_report,
-        lanes,
-        clock,
-        started=clock(),
+        memory, builder, compaction, models, usage, embedding, tool_report, lanes, clock, clock(), enabled=enabled
     )
     groups = [
         ConversationCommands(memory, compaction, background, status, lanes),
@@ -346,17 +344,7 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
-    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, Pages(), metrics, checker, mcp)
-
-
-def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
-    """The metrics, where they are asked for, and what counts tokens."""
-    if settings.metrics_port is None:
-        return None, usage
-    from bot.web.metrics import CountingMeter, Metrics
-
-    metrics = Metrics()
-    return metrics, CountingMeter(usage, metrics)
+    return App(settings, clock, memory, models, runner, jobs, tasks, health, sources, {}, metrics, checker, mcp)
 
 
 def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
@@ -372,18 +360,6 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
         consolidate_tool(memory.weekly),
         *reminder_tools(memory.reminders, writes),
     ]
-
-
-def _compaction(
-    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ChatModel, clock: Clock
-) -> CompactionService:
-    limits = CompactionLimits(
-        settings.compaction_max_context_tokens,
-        settings.compaction_keep_last_messages,
-        settings.memory_window,
-        enabled=settings.compaction_enabled,
-    )
-    return CompactionService(memory.sessions, memory.entries, ModelSummarizer(model, clock), limits, counter, clock)
 
 
 def lightrag_of(settings: Settings) -> LightRag:

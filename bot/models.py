@@ -210,15 +210,14 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
     if settings.embedding_model is None or not settings.memory_enabled:
         return NO_MODELS
     # late: most have none
-    from pipeline.embedding.endpoint_embedder import EndpointEmbedder
-    from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
+    from pipeline.embedding.embedders import EndpointEmbedder, LocalEmbedder, check_packages
 
     try:
         if settings.embeds_locally:
             check_packages()
-            local = LocalModels()
+            local = LocalEmbedder()
             stack.push_async_callback(local.close)
-            return MeaningModels(LocalEmbedder(local))
+            return MeaningModels(local)
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
         own = settings.embedding_base_url or settings.embedding_api_key

@@ -14,7 +14,6 @@ from telegram.error import Forbidden, InvalidToken, TelegramError
 from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
 from bot.models import awake, endpoint_of, meaning_models
-from bot.tasks import Backoff
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue, own_model
@@ -299,7 +298,7 @@ async def tools(patient: DoctorContext) -> list[Finding]:
 
 async def _tried(server: ServerConfig) -> Finding:
     subject = f"tools of {server.name}"
-    connection = ServerConnection(server, Backoff(), lambda: None)
+    connection = ServerConnection(server, lambda: None)
     connection.start()
     try:
         await connection.tried.wait()

@@ -17,9 +17,9 @@ from config.secrets import without_shapes
 from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.service.endpoints import EndpointFacts
-from pipeline.models.answer_stream import at, items
 from pipeline.models.client import is_on_this_machine, tls_context
 from pipeline.models.request_body import Part
+from pipeline.models.sending import at, items
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -13,12 +13,11 @@ import structlog
 from config.process import connections
 from config.texts import _, ngettext
 from memory.text.tokens import TokenCounter
-from pipeline.models.answer_stream import AnswerStream, with_written_calls
 from pipeline.models.client import NotAModel, client_of, explained, idle_timeout, load_sdk, loggable
 from pipeline.models.endpoint import EndpointCapabilities
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
 from pipeline.models.request_body import Part
-from pipeline.models.sending import ChatRequest
+from pipeline.models.sending import AnswerStream, ChatRequest, with_written_calls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,34 +6,26 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, ngettext
+from config.waiting import Gate
 from memory.errors import Postponed, StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from memory.service.preferences import PreferenceStore
+    from memory.service.usage import UsageLog
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ModelAnswer, ModelRequest, OnText
 
 log = structlog.get_logger(__name__)
-
-
-class Meter(Protocol):
-    """Where the tokens of a call are counted."""
-
-    async def record(self, use: TokenUse) -> None:
-        """Add one call."""
-
-    async def tokens_today(self) -> int:
-        """What all calls have cost since midnight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +67,23 @@ class _SharedTime:
 class ModelRouter(WrappedModel):
     """A ChatModel over several; of itself it says what the one that talks does.
 
-    patience: seconds for which all of them together may be silent.
+    patience: seconds for which all of them together may be silent. observe: is shown what each call has used.
     """
 
     def __init__(
-        self, models: Models, meter: Meter, counter: TokenCounter, *, patience: float, daily_limit: int | None = None
+        self,
+        models: Models,
+        usage: UsageLog,
+        counter: TokenCounter,
+        *,
+        patience: float,
+        daily_limit: int | None = None,
+        observe: Callable[[TokenUse], None] | None = None,
     ) -> None:
         super().__init__(models.balanced)
         self._models = models
-        self._meter = meter
+        self._usage = usage
+        self._observe = observe
         self._counter = counter
         self._patience = patience
         self._daily_limit = daily_limit
@@ -97,10 +97,11 @@ class ModelRouter(WrappedModel):
         return tuple(
             ModelRouter(
                 replace(self._models, balanced=model),
-                self._meter,
+                self._usage,
                 self._counter,
                 patience=self._patience,
                 daily_limit=self._daily_limit,
+                observe=self._observe,
             )
             for model in self._models.others
         )
@@ -137,7 +138,7 @@ class ModelRouter(WrappedModel):
         raise failure
 
     async def _check_limit(self) -> None:
-        if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
+        if self._daily_limit is not None and await self._usage.tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
                 ngettext(
                     "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
@@ -164,8 +165,10 @@ class ModelRouter(WrappedModel):
             cached_tokens=usage.cached_tokens,
             session_id=request.session_id,
         )
+        if self._observe is not None:
+            self._observe(use)
         try:
-            await self._meter.record(use)
+            await self._usage.record(use)
         except Exception:
             # the answer is there and paid for: a count that can't be written, on a full disk, must not discard it
             log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)
@@ -219,31 +222,23 @@ class YieldingModel(WrappedModel):
 
     def __init__(self, model: ChatModel) -> None:
         super().__init__(model)
-        self._in_front = 0
-        self._quiet = asyncio.Event()
-        self._quiet.set()
+        self._front = Gate()
         self._behind: set[asyncio.Task[ModelAnswer]] = set()
 
     async def quiet(self) -> None:
-        await self._quiet.wait()
+        await self._front.passed()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError, and Postponed for one in the background."""
         if request.background:
             return await self._complete_behind(request)
-        self._in_front += 1
-        self._quiet.clear()
-        for task in self._behind:
-            task.cancel()
-        try:
+        with self._front.shut():
+            for task in self._behind:
+                task.cancel()
             return await self._model.complete(request, on_text)
-        finally:
-            self._in_front -= 1
-            if not self._in_front:
-                self._quiet.set()
 
     async def _complete_behind(self, request: ModelRequest) -> ModelAnswer:
-        if self._in_front:
+        if not self._front.is_open:
             raise Postponed("Somebody waits for the model's answer.")
         task = asyncio.create_task(self._model.complete(request), name=request.purpose)
         self._behind.add(task)

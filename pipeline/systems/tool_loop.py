@@ -78,6 +78,7 @@ class _Used:
                 self.limit.reschedule(end + loop.time() - started)
 
 
+@dataclass(eq=False)
 class ToolLoop:
     """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
 
@@ -87,37 +88,29 @@ class ToolLoop:
 
     name = "ToolLoop"
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        limits: TurnLimits,
-        recall_only: NoModelFallback | None,
-        reminders: PlainReminders | None,
-        clock: Clock,
-    ) -> None:
-        self._toolbox = toolbox
-        self._reminders = reminders
-        self._limits = limits
-        self._recall_only = recall_only
-        self._clock = clock
+    toolbox: Toolbox
+    limits: TurnLimits
+    recall_only: NoModelFallback | None
+    reminders: PlainReminders | None
+    clock: Clock
 
     async def process(self, turn: Turn) -> None:
         """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
         try:
-            async with asyncio.timeout(self._limits.seconds) as limit:
+            async with asyncio.timeout(self.limits.seconds) as limit:
                 if not await self._offers_reminder(turn):
                     await self._loop(turn, limit)
         except ModelError as error:
-            if self._recall_only is None or not error.elsewhere or turn.produced:
+            if self.recall_only is None or not error.elsewhere or turn.produced:
                 raise
             question = "\n".join(message.content for message in turn.user_messages)
-            raise Recalled(await self._recall_only.about(turn, question, str(error)), error) from error
+            raise Recalled(await self.recall_only.about(turn, question, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
                     "This took longer than {seconds} seconds and was ended: ask for less at a time, or raise"
                     " TURN_MAX_SECONDS.",
-                    seconds=f"{self._limits.seconds:g}",
+                    seconds=f"{self.limits.seconds:g}",
                 )
             ) from None
 
@@ -142,11 +135,11 @@ class ToolLoop:
         """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
         is_one = len(typed) == len(turn.user_messages) == 1
-        if self._reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
+        if self.reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
             return False
-        answer = await self._reminders.answer(turn.session, typed[0], turn.talking, spoken())
+        answer = await self.reminders.answer(turn.session, typed[0], turn.talking, spoken())
         if answer is not None:
-            turn.produced.append(Message(Role.ASSISTANT, answer, self._clock()))
+            turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
@@ -177,14 +170,14 @@ class ToolLoop:
         return again if _says_something(again) else first
 
     async def _ask(self, turn: Turn, messages: list[Message], used: _Used) -> ModelAnswer:
-        if used.model_calls >= self._limits.model_calls:
+        if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
                 ngettext(
                     "I called the model {n} time without coming to an end: ask in smaller steps, or raise"
                     " TURN_MAX_MODEL_CALLS.",
                     "I called the model {n} times without coming to an end: ask in smaller steps, or raise"
                     " TURN_MAX_MODEL_CALLS.",
-                    self._limits.model_calls,
+                    self.limits.model_calls,
                 )
             )
         used.model_calls += 1
@@ -210,14 +203,14 @@ class ToolLoop:
                 raise LimitReached(
                     _("I went in circles, calling {tool} with the same words: rephrase, or /retry.", tool=call.name)
                 )
-        if used.tool_calls > self._limits.tool_calls:
+        if used.tool_calls > self.limits.tool_calls:
             raise LimitReached(
                 ngettext(
                     "This needed more than {n} tool call and was ended: ask in smaller steps, or raise"
                     " TURN_MAX_TOOL_CALLS.",
                     "This needed more than {n} tool calls and was ended: ask in smaller steps, or raise"
                     " TURN_MAX_TOOL_CALLS.",
-                    self._limits.tool_calls,
+                    self.limits.tool_calls,
                 )
             )
 
@@ -237,18 +230,18 @@ class ToolLoop:
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls
-        group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=turn.provenance.kept, tool_calls=calls)]
+        group = [Message(Role.ASSISTANT, answer.text, self.clock(), provenance=turn.provenance.kept, tool_calls=calls)]
         earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
             await _shown(turn.channel.show_tool(call.name))
-            result = await self._toolbox.run(context, call, earlier)
+            result = await self.toolbox.run(context, call, earlier)
             earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
             group.append(
                 Message(
                     Role.TOOL,
                     bounded,
-                    self._clock(),
+                    self.clock(),
                     speaker=call.name,
                     provenance=result.provenance.kept,
                     tool_call_id=call.id,
@@ -262,7 +255,7 @@ class ToolLoop:
         text = answer.text.strip()
         if not answer.is_whole:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance_of(text)))
+        turn.produced.append(Message(Role.ASSISTANT, text, self.clock(), provenance=turn.provenance_of(text)))
         turn.partial = ""
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from config.models import ModelWindow
     from pipeline.tools.mcp.approval import Approvals
     from pipeline.tools.mcp.config import McpConfig, Trouble
-    from pipeline.tools.mcp.connection import Pauses
     from pipeline.tools.toolbox import ToolContext
 
 LONGEST_DESCRIPTION = 1_500
@@ -126,13 +125,12 @@ class McpTools:
     def __init__(
         self,
         config: McpConfig,
-        pauses: Callable[[], Pauses],
         approvals: Approvals,
         record: Callable[[], Awaitable[None]],
         most_tokens: int,
     ) -> None:
         self.config = config
-        self.connections = [ServerConnection(server, pauses(), self._changed) for server in config.servers]
+        self.connections = [ServerConnection(server, self._changed) for server in config.servers]
         self._approvals = approvals
         self._record = record
         self._most_tokens = most_tokens
