@@ -7,7 +7,6 @@ import contextlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -27,7 +26,7 @@ from telegram.request import HTTPXRequest
 
 from bot.telegram.rendering import Chunk, unrendered
 from bot.telegram.updates import RawUpdate
-from config.texts import _
+from config.texts import _, in_line
 from config.waiting import Backoff
 from pipeline.media.files import MediaUnreadable
 
@@ -257,7 +256,7 @@ def reason_of(error: TelegramError) -> str:
     """What an error says, as it may be logged and shown: in one line, and the token is in none of it."""
     if isinstance(error, InvalidToken):
         return "the token is refused"
-    return shorten(str(error), REASON_CHARACTERS, placeholder=" ...")
+    return in_line(str(error), REASON_CHARACTERS)
 
 
 def _unanswered(error: TelegramError) -> bool:

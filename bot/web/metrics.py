@@ -117,7 +117,11 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
         status, sentence = await _taken(request, app.entrances.get(request.url.path))
         return PlainTextResponse(sentence, status)
 
-    routes = [Route("/healthz", health), Route("/metrics", measured), Route("/{path:path}", take, methods=["POST"])]
+    routes = [
+        Route("/healthz", health),
+        Route("/metrics", measured),
+        Route("/{path:path}", take, methods=["GET", "POST"]),
+    ]
     counter = ErrorCounter(metrics)
     logging.getLogger().addHandler(counter)
     try:

@@ -19,6 +19,7 @@ from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.media.documents import DocumentReader, pieces
 from pipeline.media.files import MediaUnreadable, blind, image_of, image_type
+from pipeline.models.request_body import Part as RequestPart
 from pipeline.skills import SkillRefused, is_zip, read_package
 
 if TYPE_CHECKING:
@@ -313,7 +314,7 @@ def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
 
 
 async def _require_sight(model: ChatModel, media: Media) -> None:
-    if not await model.sees():
+    if not await model.can(RequestPart.IMAGES):
         raise MediaUnreadable(blind(model.name, media.name))
 
 

@@ -16,6 +16,7 @@ from memory.errors import Postponed, StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
+from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -88,9 +89,9 @@ class ModelRouter(WrappedModel):
         self._patience = patience
         self._daily_limit = daily_limit
 
-    async def looks_reliably(self) -> bool:
-        """Whether the second look of the model for quick work is worth anything."""
-        return await self._models.fast.looks_reliably()
+    async def can(self, part: Part) -> bool:
+        """What the model that talks can; the second look is that of the model for quick work."""
+        return await (self._models.fast if part is Part.SECOND_LOOK else self._model).can(part)
 
     def others(self) -> tuple[ModelRouter, ...]:
         """The models that can be chosen to talk, each with the same fallbacks, limit and meter."""

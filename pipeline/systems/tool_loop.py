@@ -18,6 +18,7 @@ from memory.search.search import Filter
 from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
+from pipeline.models.request_body import Part
 from pipeline.tools.toolbox import Asking, ToolContext
 
 if TYPE_CHECKING:
@@ -262,12 +263,12 @@ class ToolLoop:
 async def _can_set_reminders(turn: Turn) -> bool:
     """Whether the model that talks has the tool for it, as far as is known."""
     assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-    return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.takes_tools()
+    return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.can(Part.TOOLS)
 
 
 async def _why_unseen(model: ChatModel) -> str:
     """Why the answer was given without the pictures."""
-    if await model.sees():
+    if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
     return blind(model.name)
 

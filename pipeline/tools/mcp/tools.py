@@ -16,6 +16,7 @@ from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
 from pipeline.arrival import clean
 from pipeline.models.model import ToolSpec
+from pipeline.models.request_body import Part
 from pipeline.tools.mcp.approval import ToolCallRequest
 from pipeline.tools.mcp.config import tool_names
 from pipeline.tools.mcp.connection import CallFailed, ServerConnection
@@ -108,7 +109,7 @@ class McpTool:
         except CallFailed as error:
             return f"error: {error}"
         pictured = any(block.type == "image" for block in result.content)
-        sees = pictured and context.model is not None and await context.model.sees()
+        sees = pictured and context.model is not None and await context.model.can(Part.IMAGES)
         return await asyncio.to_thread(_passage, result, sees=sees)
 
     def _digest(self) -> str:
