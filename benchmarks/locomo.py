@@ -49,7 +49,7 @@ from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 from tests.support.talk import ledger_over
 
@@ -74,9 +74,7 @@ class Asking:
         self._recall = Recall(search, database, self._counter, in_utc, ranker)
         activation = Activation(database, Decay(), system_clock, in_utc)
         memories = Memories(self._recall, activation, 800)
-        self._builder = PromptBuilder(
-            STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, in_utc
-        )
+        self._builder = PromptBuilder(STYLES["full"], None, memories, None, None, self._budget, system_clock, in_utc)
 
     async def _budget(self, _owner: str, _model: object = None) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)

@@ -52,7 +52,7 @@ from memory.text.tokens import TokenCounter
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.routing import ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
 from pipeline.skills import Skills
@@ -60,7 +60,7 @@ from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
-from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
+from pipeline.systems.tool_loop import ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
     consolidate_tool,
@@ -239,8 +239,9 @@ def _assemble(
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
-    prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
-    builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
+    builder = PromptBuilder(
+        style, daily_notes, memories if enabled else None, graph, skills, budget, clock, memory.zone_of
+    )
     limits = CompactionLimits(
         settings.compaction_max_context_tokens,
         settings.compaction_keep_last_messages,
@@ -286,7 +287,6 @@ def _assemble(
     weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
-    recall_only = NoModelFallback(memory.recall) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
@@ -307,7 +307,7 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, recall_only, plain_reminders, clock),
+            ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, embedding.wake if embedding is not None else None),

@@ -47,8 +47,6 @@ BEGINNING = 1_500
 """Characters that are shown of a longer one."""
 SECONDS = 180
 """How long one file may take in all: to fetch, and to be read or heard."""
-SIDE_BY_SIDE = 2
-"""Files of one turn that are fetched and read at a time: fewer than there is room for, so that others get on."""
 NO_ROOM = "too many pictures at once, so it is not shown"
 SHOWN_CHARACTERS = 300
 """Characters that are shown of what a skill is for, and of its files' names, where it is asked whether to keep it."""
@@ -132,8 +130,7 @@ class MediaReader:
         budget = await self.budget(owner, model)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
-        own = asyncio.Semaphore(SIDE_BY_SIDE)
-        ones = await asyncio.gather(*(self._one(attachment, model, budget, own) for attachment in results))
+        ones = await asyncio.gather(*(self._one(attachment, model, budget) for attachment in results))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
             if item.refused is None:
@@ -185,12 +182,10 @@ class MediaReader:
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(
-        self, attachment: Attachment, model: ChatModel, budget: Budget, own: asyncio.Semaphore
-    ) -> _AttachmentResult:
+    async def _one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media = attachment.media
         try:
-            async with own, asyncio.timeout(SECONDS):
+            async with asyncio.timeout(SECONDS):
                 return await self._look_at(attachment, model, budget)
         except MediaUnreadable as error:
             why = str(error)

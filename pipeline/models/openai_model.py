@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
@@ -35,10 +34,6 @@ MOST_REQUESTS = 1000
 """Connections to one model at most, where the system has handles for them."""
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
-AT_ONCE = 0.3
-"""Seconds; an endpoint that takes longer to be had is one that is being loaded, and the person is told."""
-
-Awaited = TypeVar("Awaited")
 
 
 class OpenAIModel:
@@ -146,7 +141,9 @@ class OpenAIModel:
             self._client = None
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        endpoint = await _while_loading(self._where(), on_wait)
+        if on_wait is not None:  # what is there already is not shown for so long that it could be read
+            await on_wait(_("loading the model"))
+        endpoint = await self._where()
         await load_sdk()
         if self._client is None or endpoint != self._endpoint:
             await self.close()
@@ -198,25 +195,9 @@ class OpenAIModel:
         return explained(error, self.name, where, waited)
 
 
-async def _while_loading(connecting: Awaitable[Awaited], on_wait: OnWait | None) -> Awaited:
-    """The endpoint that is being connected to; whoever waits longer than a moment for it is told."""
-    if on_wait is None:
-        return await connecting
-    saying = asyncio.create_task(_say_late(on_wait, _("loading the model")))
-    try:
-        return await connecting
-    finally:
-        saying.cancel()
-
-
 def _reading(request: ModelRequest) -> str:
     """What the model does until its first word; the tokens to two digits: an estimate must not look like a count."""
     counter = TokenCounter()
     tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
     tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))
     return ngettext("reading {n} token", "reading {n} tokens", tokens)
-
-
-async def _say_late(on_wait: OnWait, what: str) -> None:
-    await asyncio.sleep(AT_ONCE)
-    await on_wait(what)

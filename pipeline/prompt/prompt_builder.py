@@ -68,16 +68,6 @@ class Memories:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptSources:
-    """What is remembered and can stand in a prompt, and the skills. None: nothing of it is to."""
-
-    files: DailyNotes | None
-    memories: Memories | None
-    graph: LightRag | None
-    skills: Skills | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Stable:
     """The system message, the baseline memories in it, and what of MEMORY.md it shows.
 
@@ -109,11 +99,15 @@ class Volatile:
 class PromptBuilder:
     """Builds both parts, each within its budget and in the words that suit the model.
 
-    budget: makes that of a turn; what a model takes may become known only while the program runs.
+    files, memories, graph: what is remembered and can stand in a prompt; None: nothing of it is to. budget: makes that
+    of a turn; what a model takes may become known only while the program runs.
     """
 
     style: PromptStyle
-    sources: PromptSources
+    files: DailyNotes | None
+    memories: Memories | None
+    graph: LightRag | None
+    skills: Skills | None
     budget: BudgetOf
     clock: Clock
     zone_of: TimezoneLookup
@@ -133,7 +127,7 @@ class PromptBuilder:
         question = spoken[-1].content
         asked = asks(question) or bool(asked_in(question))
         identity, rest = self.style.identity, stable.message.content.removeprefix(self.style.identity)
-        unknown = f" {PLAIN_UNKNOWN}" if asked and self.sources.memories is not None else ""
+        unknown = f" {PLAIN_UNKNOWN}" if asked and self.memories is not None else ""
         parts = [f"{identity}{unknown}{rest}", volatile.now]
         parts += ["\n".join([PLAIN_MEMORY_HEADER, *memories])] if memories else []
         examples = () if asked else plain_examples()
@@ -146,7 +140,7 @@ class PromptBuilder:
 
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
         """What fits `question`, for both parts."""
-        memories = self.sources.memories
+        memories = self.memories
         if memories is None:
             return NOTHING
         return await memories.recall.find(question, session.owner, visible)
@@ -159,11 +153,11 @@ class PromptBuilder:
         style = self.style
         lines: list[str] = []
         parts, unreadable = [style.identity], None
-        if self.sources.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
-            parts.append(skill_prompt(await self.sources.skills.all(), budget.text)[0])
+        if self.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
+            parts.append(skill_prompt(await self.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
-        if self.sources.files is not None:
-            memory = await self.sources.files.read(session.owner, self.clock())
+        if self.files is not None:
+            memory = await self.files.read(session.owner, self.clock())
             unreadable = memory.unreadable
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
@@ -175,7 +169,7 @@ class PromptBuilder:
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
         pool: Pool | None = None
         baseline: tuple[Activated, ...] = ()
-        if (memories := self.sources.memories) is not None:
+        if (memories := self.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
             pool = await memories.activation.pool(session.owner, room, lookup)
             baseline = memories.activation.baseline(pool, room, budget.text, already_in_prompt)
@@ -211,7 +205,7 @@ class PromptBuilder:
 
         answered: the messages themselves, of which nothing is said again. photos: they show some. task: they are one.
         """
-        tokens, memories = budget.relevant, self.sources.memories
+        tokens, memories = budget.relevant, self.memories
         passages = await asyncio.gather(
             self._earlier(lookup, visible, stable, tokens), self._in_graph(session, question)
         )
@@ -247,15 +241,15 @@ class PromptBuilder:
         return Volatile(text, context, own_lines, now)
 
     async def _earlier(self, lookup: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
-        if (memories := self.sources.memories) is None:
+        if (memories := self.memories) is None:
             return Passage("")
         whole = not self.style.plain
         return await memories.recall.relevant(lookup, visible, tokens, besides=stable.shown, whole_exchanges=whole)
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
-        if self.sources.graph is None or session.private:  # the server keeps what it was asked
+        if self.graph is None or session.private:  # the server keeps what it was asked
             return Passage("")
-        return await self.sources.graph.relevant(question)
+        return await self.graph.relevant(question)
 
 
 def with_summary_of_others(messages: Sequence[Message], visible: Transcript, budget: Budget) -> list[Message]:

@@ -83,7 +83,7 @@ class _Used:
 class ToolLoop:
     """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
 
-    recall_only: what to say where no model answers; None, without memory: only why. reminders: answers what asks for
+    recall: what is said where no model answers; None, without memory: only why. reminders: answers what asks for
     a reminder where the model has no tool for it.
     """
 
@@ -91,7 +91,7 @@ class ToolLoop:
 
     toolbox: Toolbox
     limits: TurnLimits
-    recall_only: NoModelFallback | None
+    recall: Recall | None
     reminders: PlainReminders | None
     clock: Clock
 
@@ -102,10 +102,9 @@ class ToolLoop:
                 if not await self._offers_reminder(turn):
                     await self._loop(turn, limit)
         except ModelError as error:
-            if self.recall_only is None or not error.elsewhere or turn.produced:
+            if self.recall is None or not error.elsewhere or turn.produced:
                 raise
-            question = "\n".join(message.content for message in turn.user_messages)
-            raise Recalled(await self.recall_only.about(turn, question, str(error)), error) from error
+            raise Recalled(await _recalled(self.recall, turn, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
@@ -302,24 +301,17 @@ class Recalled(ModelError):
         return self._cause.loggable
 
 
-class NoModelFallback:
-    """What is said when no model answers: why, and what memory holds about the question.
+async def _recalled(recall: Recall, turn: Turn, reason: str) -> str:
+    """Why no model answers, and the lines of memory that fit the question best.
 
-    This is no model: what it says is the failed turn's sentence, so it enters no transcript, no note and no prompt.
+    That it was asked before is none of them, nor what was noted of this very message. This is no model: what it says is
+    the failed turn's sentence, so it enters no transcript, no note and no prompt.
     """
-
-    def __init__(self, recall: Recall) -> None:
-        self._recall = recall
-
-    async def about(self, turn: Turn, question: str, reason: str) -> str:
-        """Why no model answers, and the lines of memory that fit `question` best.
-
-        That it was asked before is none of them, nor what was noted of this very message.
-        """
-        hits = await self._recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)
-        results = [result for result in hits if not _says_nothing_new(result.hit, turn)]
-        if not results:
-            return reason
-        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
-        lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
-        return "\n".join([head, "", _("What I remember about that:"), *lines])
+    question = "\n".join(message.content for message in turn.user_messages)
+    hits = await recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)
+    results = [result for result in hits if not _says_nothing_new(result.hit, turn)]
+    if not results:
+        return reason
+    head = _("No model answers, so I can only recall, not think. {why}", why=reason)
+    lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
+    return "\n".join([head, "", _("What I remember about that:"), *lines])
