@@ -11,7 +11,8 @@ from pydantic_core import to_jsonable_python
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from bot.web.page.access import Guard
 from bot.web.page.data import PageData
@@ -85,7 +86,6 @@ def page_texts() -> dict[str, str]:
 
 MOST_UPLOADED = 64 * 1024**2
 """Bytes of a file that is imported; `mneme import` takes larger ones."""
-_STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
 """Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
@@ -152,7 +152,7 @@ def page_app(visitors: Visitors) -> Starlette:
         api("import", bring_in, "POST"),
         *visitors.routes,
         Route("/", _index(in_telegram=visitors.is_open)),
-        *(Route(f"/{name}", _static(name, kind)) for name, kind in _STATIC.items()),
+        Mount("/", StaticFiles(packages=[(__package__, "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, visitors=visitors)])
 
@@ -203,12 +203,5 @@ def _index(*, in_telegram: bool) -> Callable[[Request], Awaitable[Response]]:
 
     async def handle(_request: Request) -> Response:
         return HTMLResponse(page)
-
-    return handle
-
-
-def _static(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    async def handle(_request: Request) -> Response:
-        return Response(files(__package__).joinpath("static", name).read_bytes(), media_type=kind)
 
     return handle
