@@ -29,7 +29,7 @@ from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels
+from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.activating import Activating
 from tests.support.talk import ledger_over
 
@@ -143,11 +143,11 @@ async def main() -> None:
 
 async def _rank(path: Path, *, embedder: bool) -> None:
     database = await Database.open(path)
-    models = LocalModels()
+    models = LocalEmbedder()
     try:
         cases = load_cases()
         await store_cases(database, cases)
-        vector_search = await embedded(database, Search(database), LocalEmbedder(models)) if embedder else None
+        vector_search = await embedded(database, Search(database), models) if embedder else None
         activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, vector_search))
         for half in ("tune", "holdout"):
             print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")

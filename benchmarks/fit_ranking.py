@@ -32,7 +32,7 @@ from memory.search.recall import CANDIDATES
 from memory.search.search import MESSAGE_KIND, NOT_COMPARED, Filter, Search
 from memory.search.weights import BY_MEANING, ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
-from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels
+from pipeline.embedding.embedders import NAME, LocalEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -204,9 +204,9 @@ async def main() -> None:
     parser.add_argument("--write", action="store_true", help="replace memory/search/weights.py")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
-    models = LocalModels()
+    models = LocalEmbedder()
     try:
-        embedder = LocalEmbedder(models) if arguments.embedder else None
+        embedder = models if arguments.embedder else None
         found: dict[str, list[Asked]] = {form: await candidates(dialogues, form, embedder) for form in FORMS}
         if embedder is not None:
             found["paraphrases"] = await paraphrased(embedder)

@@ -22,7 +22,7 @@ from memory.ledger.entries import EntryStore
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels
+from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.talk import ledger_over
 
 # language; notes in one line each; questions, each under its note after a ">"
@@ -177,9 +177,9 @@ async def main() -> None:
             hits = [sum(questions[n][2] in answers[n][:depth] for n in chosen) for depth in DEPTHS]
             cells.append(" / ".join(f"{100 * hit / len(chosen):3.0f}" for hit in hits))
         print(f"{language:3} {len(chosen):4}    " + "".join(f"{cell:>14}" for cell in cells))
-    models = LocalModels()
+    models = LocalEmbedder()
     try:
-        print("\n" + "\n".join(await table(LocalEmbedder(models) if arguments.embedder else None)))
+        print("\n" + "\n".join(await table(models if arguments.embedder else None)))
     finally:
         await models.close()
 

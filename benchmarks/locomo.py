@@ -52,9 +52,9 @@ from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.sought import QueryTerms
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels
+from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 from tests.support.talk import ledger_over
 
@@ -82,9 +82,7 @@ class Asking:
         self._reader = MemoryReader(self._recall, search, database, self._counter)
         activation = Activation(database, Decay(), system_clock, in_utc)
         memories = Memories(self._recall, activation, 800)
-        self._builder = PromptBuilder(
-            STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, in_utc
-        )
+        self._builder = PromptBuilder(STYLES["full"], None, memories, None, None, self._budget, system_clock, in_utc)
 
     async def _budget(self, _owner: str, _model: object = None) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)
@@ -232,8 +230,8 @@ async def main() -> None:
     arguments = parser.parse_args()
     lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
     dialogues = read_dialogues(arguments.path)
-    local = LocalModels()
-    models = MeaningModels(LocalEmbedder(local) if arguments.embedder else None)
+    local = LocalEmbedder()
+    models = MeaningModels(local if arguments.embedder else None)
     compared: dict[str, list[Answered]] = {}
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}
@@ -249,7 +247,7 @@ async def main() -> None:
             for tokens in (TOOL_TOKENS if arguments.tool else ())
         }
         if arguments.peers:
-            compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
+            compared = await _beside_peers(dialogues, models, local, measured[Form.GROUP][0])
     finally:
         await local.close()
     console = Console(width=110)

@@ -27,7 +27,7 @@ from memory.search.vector_search import VectorSearch
 from memory.search.vectors import Vectors, quantised
 from memory.store.database import Database
 from memory.store.index import rebuild
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels
+from pipeline.embedding.embedders import LocalEmbedder
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -46,13 +46,13 @@ async def main() -> None:
     """Fill a store of each size and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", type=int, nargs="*", default=[100_000], help="messages in all")
-    models = LocalModels()
+    models = LocalEmbedder()
     try:
         for size in sorted(parser.parse_args().sizes):
             with tempfile.TemporaryDirectory() as folder:
                 database = await Database.open(Path(folder) / "mneme.db")
                 try:
-                    await _fill(database, size, LocalEmbedder(models).name)
+                    await _fill(database, size, models.name)
                     print(f"{size:>9,} messages, {size // 10:,} of one owner: {await _figures(database, models)}")
                 finally:
                     await database.close()
@@ -108,9 +108,9 @@ async def _conversation(
     )
 
 
-async def _figures(database: Database, models: LocalModels) -> str:
+async def _figures(database: Database, models: LocalEmbedder) -> str:
     search = Search(database)
-    embedder = LocalEmbedder(models)
+    embedder = models
     await embedder.embed(["loaded before anything is measured"])
     by_meaning = Ranker(database, VectorSearch(search, Vectors(database), embedder))
     first = await _milliseconds(search, by_meaning, "the first question")

@@ -27,7 +27,7 @@ from rich.table import Table
 from benchmarks.small_model_cases import CONVERSATIONS, Conversation, Question
 from bot.app import open_app
 from config.logs import configure_logging
-from config.models import TierDefaults, load_catalogue
+from config.models import load_catalogue
 from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
@@ -184,7 +184,7 @@ def _catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
     changed = replace(model, prompt=variant.name, tools=tools)
     catalogue = load_catalogue()
     others = tuple(changed if local.name == model.name else local for local in catalogue.local_models)
-    return replace(catalogue, local_models=others, tiers=dict.fromkeys(catalogue.tiers, TierDefaults(0.0)))
+    return replace(catalogue, local_models=others, temperatures=dict.fromkeys(catalogue.temperatures, 0.0))
 
 
 async def measure(

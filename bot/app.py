@@ -17,7 +17,7 @@ from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
 from bot.commands.sharing import SharingCommands
-from bot.commands.status import MemoryReport, Status
+from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
@@ -26,10 +26,9 @@ from bot.models import ModelSetup, meaning_models, media_reader, model_setup, mo
 from bot.monitoring import Health
 from bot.services import MemoryServices, replica_of
 from bot.sessions import SessionQueues, SessionRunner
-from bot.tasks import BackgroundTasks, Backoff
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web import page_address
-from bot.web.server import Pages
 from config.models import load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
@@ -50,18 +49,17 @@ from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
-from pipeline.models.routing import Meter, ModelChoice, ModelRouter
+from pipeline.models.routing import ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
 from pipeline.skills import Skills
-from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.reply_delivery import ReplyDelivery
-from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
+from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
+from pipeline.systems.tool_loop import ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
     consolidate_tool,
@@ -85,7 +83,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.jobs.replication import Replication
-    from bot.models import MeaningModels
+    from bot.web import Entrance
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
@@ -97,8 +95,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 IMPORT_PURPOSE = "import"
-MCP_PAUSE = 300.0
-"""Seconds at most between two tries to reach a server of tools that is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,10 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent."""
+    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent.
+
+    entrances: where something may be sent to the web server, by path, whether or not one runs.
+    """
 
     settings: Settings
     clock: Clock
@@ -126,7 +125,7 @@ class App:
     tasks: BackgroundTasks
     health: Health
     media: MediaSources
-    pages: Pages
+    entrances: dict[str, Entrance]
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
@@ -184,31 +183,21 @@ async def open_app(
         usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue), quota, memory.zone_of)
         models = models_of(settings, catalogue, memory, clock, stack)
         await housekeeping.remove_traces()  # now that all are known that keep some
-        metrics, meter = _metered(settings, usage)
+        metrics = None
+        if settings.metrics_port is not None:
+            from bot.web.metrics import Metrics  # late: nobody else loads its library
+
+            metrics = Metrics()
         router = ModelRouter(
             models,
-            meter,
+            usage,
             counter,
             patience=settings.llm_timeout,
             daily_limit=settings.daily_token_limit,
-            has_used_up=usage.has_used_up,
+            observe=metrics.tokens_used if metrics is not None else None,
         )
         talking = model_setup(settings, catalogue, router)
-        embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
-        app = _assemble(
-            settings,
-            clock,
-            memory,
-            counter,
-            usage,
-            talking,
-            metrics,
-            meaning,
-            embedding,
-            housekeeping,
-            replication,
-            stack,
-        )
+        app = _assemble(settings, clock, memory, usage, talking, metrics, housekeeping, replication, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -217,17 +206,14 @@ def _assemble(
     settings: Settings,
     clock: Clock,
     memory: MemoryServices,
-    counter: TokenCounter,
     usage: UsageLog,
     talking: ModelSetup,
     metrics: Metrics | None,
-    meaning: MeaningModels,
-    embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
     replication: Replication | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
+    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
     model, offered = talking.model, talking.tools
     models = ModelChoice(model, talking.others, memory.preferences)
     effects = Effects(memory.database)
@@ -236,7 +222,7 @@ def _assemble(
     # an embedded model has its hands full with memory's own tools
     must_exist = settings.mcp_config is not None
     servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
-    mcp = McpTools(servers, lambda: Backoff(MCP_PAUSE), approvals, effects.record, settings.mcp_tool_tokens)
+    mcp = McpTools(servers, approvals, effects.record, settings.mcp_tool_tokens)
     mcp.start()  # no start of ours waits for what begins here
     stack.push_async_callback(mcp.close)
     style = talking.style if enabled else without_memory(talking.style)
@@ -263,9 +249,17 @@ def _assemble(
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens, memory.sharing)
-    prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph, skills)
-    builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
-    compaction = _compaction(settings, memory, counter, model, clock)
+    builder = PromptBuilder(
+        style, daily_notes, memories if enabled else None, graph, skills, budget, clock, memory.zone_of
+    )
+    limits = CompactionLimits(
+        settings.compaction_max_context_tokens,
+        settings.compaction_keep_last_messages,
+        settings.memory_window,
+        enabled=settings.compaction_enabled,
+    )
+    summarizer = ModelSummarizer(model, clock)
+    compaction = CompactionService(memory.sessions, memory.entries, summarizer, limits, counter, clock)
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
@@ -301,8 +295,8 @@ def _assemble(
     weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
-    recall_only = NoModelFallback(memory.recall) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
+    embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -322,7 +316,7 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, recall_only, plain_reminders, clock),
+            ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, embedding.wake if embedding is not None else None),
@@ -331,22 +325,20 @@ def _assemble(
         owe=memory.turns.owe,
     )
     lanes = SessionQueues(memory.sessions)
-    memory_report = MemoryReport(memory, clock, enabled=enabled)
     tool_report = ToolReport(mcp, models)
     status = Status(
-        memory.sessions,
+        memory,
         builder,
         compaction,
         models,
         usage,
-        memory_report,
-        meaning,
         embedding,
         tool_report,
         replication,
         lanes,
         clock,
-        started=clock(),
+        clock(),
+        enabled=enabled,
     )
     groups = [
         ConversationCommands(memory, compaction, background, status, lanes),
@@ -372,20 +364,9 @@ def _assemble(
     )
     jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
-    pages = Pages()
     return App(
-        settings, clock, memory, models, runner, jobs, tasks, health, sources, pages, metrics, checker, mcp, replication
+        settings, clock, memory, models, runner, jobs, tasks, health, sources, {}, metrics, checker, mcp, replication
     )
-
-
-def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
-    """The metrics, where they are asked for, and what counts tokens."""
-    if settings.metrics_port is None:
-        return None, usage
-    from bot.web.metrics import CountingMeter, Metrics
-
-    metrics = Metrics()
-    return metrics, CountingMeter(usage, metrics)
 
 
 def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
@@ -401,18 +382,6 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
         consolidate_tool(memory.weekly),
         *reminder_tools(memory.reminders, writes),
     ]
-
-
-def _compaction(
-    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ChatModel, clock: Clock
-) -> CompactionService:
-    limits = CompactionLimits(
-        settings.compaction_max_context_tokens,
-        settings.compaction_keep_last_messages,
-        settings.memory_window,
-        enabled=settings.compaction_enabled,
-    )
-    return CompactionService(memory.sessions, memory.entries, ModelSummarizer(model, clock), limits, counter, clock)
 
 
 def lightrag_of(settings: Settings) -> LightRag:

@@ -18,7 +18,8 @@ from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import MediaReader
 from pipeline.models.endpoint import Endpoint, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
-from pipeline.models.openai_model import Defaults, OpenAIModel
+from pipeline.models.openai_model import OpenAIModel
+from pipeline.models.request_body import Part
 from pipeline.models.routing import ModelRouter, Models, YieldingModel
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
@@ -94,7 +95,6 @@ def models_of(
         window = catalogue.window(name)
         if settings.llm_context_tokens is not None and name == settings.llm_model:
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
-        defaults = Defaults(catalogue.tiers[tier].temperature)
         # one for all parts of a model: what is refused to one is not said by another
         facts = existing.setdefault(name, EndpointCapabilities(name, memory.endpoints, clock, asks=asks))
         made = OpenAIModel(
@@ -102,9 +102,9 @@ def models_of(
             window,
             connect,
             timeout=settings.llm_timeout,
-            defaults=defaults,
+            temperature=catalogue.temperatures[tier],
             known=facts,
-            sees=catalogue.sees(name),
+            unable=frozenset() if catalogue.known_local(name) is None else frozenset({Part.IMAGES}),
         )
         stack.push_async_callback(made.close)
         return made
@@ -149,7 +149,7 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
         return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
 
     async def is_reliable() -> bool:
-        return local_model.second_look if local_model is not None else await router.looks_reliably()
+        return local_model.second_look if local_model is not None else await router.can(Part.SECOND_LOOK)
 
     return Contract(part_tokens, is_reliable)
 
@@ -186,9 +186,9 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        # a small model wanders at the temperature of a large one
-        defaults=Defaults(catalogue.tiers[Tier.FAST].temperature, local.max_output_tokens, tools=tools),
-        sees=False,
+        temperature=catalogue.temperatures[Tier.FAST],  # a small model wanders at that of a large one
+        max_output_tokens=local.max_output_tokens,
+        unable=frozenset({Part.IMAGES} if tools else {Part.IMAGES, Part.TOOLS}),
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking)
@@ -210,15 +210,14 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
     if settings.embedding_model is None or not settings.memory_enabled:
         return NO_MODELS
     # late: most have none
-    from pipeline.embedding.endpoint_embedder import EndpointEmbedder
-    from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
+    from pipeline.embedding.embedders import EndpointEmbedder, LocalEmbedder, check_packages
 
     try:
         if settings.embeds_locally:
             check_packages()
-            local = LocalModels()
+            local = LocalEmbedder()
             stack.push_async_callback(local.close)
-            return MeaningModels(LocalEmbedder(local))
+            return MeaningModels(local)
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
         own = settings.embedding_base_url or settings.embedding_api_key

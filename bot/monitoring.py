@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import BackgroundTasks, wait_at_most
+from bot.tasks import BackgroundTasks
+from config.waiting import wait_at_most
 from memory.errors import StoreError
 
 if TYPE_CHECKING:

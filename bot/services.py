@@ -65,6 +65,8 @@ class MemoryServices:
     ) -> None:
         folder, decay = settings.mneme_data_dir / "memory", decay_of(settings)
         self.database = database
+        self.counter = counter
+        self.meaning = models
         self.preferences = PreferenceStore(database)
         self.zone_of = Zones(self.preferences, settings.zone)
         self.notices_of = NoticeSettings(self.preferences, Notices.ON if settings.memory_notices else Notices.OFF)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session, SessionService
     from memory.log.turn_log import TurnLog
     from pipeline.arrival import Arrival
-    from pipeline.runner import Pipeline
-    from pipeline.turn_limiter import TurnLimiter
+    from pipeline.runner import Pipeline, TurnLimiter
 
 log = structlog.get_logger(__name__)
 

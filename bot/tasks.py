@@ -1,9 +1,8 @@
-"""Tasks that go on beside the rest: begun, repeated, paused after failures, and ended together."""
+"""Tasks that go on beside the rest: begun, repeated, and ended together."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from bot.jobs.scheduler import SteadyScheduler
 
 log = structlog.get_logger(__name__)
-
-LONGEST_PAUSE = 10.0
-"""Seconds at most between two tries of what fails: whoever writes after an outage is not to wait for a minute."""
 
 
 class BackgroundTasks:
@@ -74,35 +70,3 @@ class BackgroundTasks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def wait_at_most(event: asyncio.Event, seconds: float) -> None:
-    """Wait until something happens, but no longer than so many seconds."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-
-
-class Backoff:
-    """Growing pauses between tries: `first` seconds, doubled each time up to `longest`; reset after a success."""
-
-    def __init__(self, longest: float = LONGEST_PAUSE, first: float = 1.0) -> None:
-        self._longest = longest
-        self._first = self._next = first
-
-    def pause(self, at_least: float = 0) -> float:
-        """How long the next wait will be, in seconds."""
-        return max(at_least, self._next)
-
-    def next(self, at_least: float = 0) -> float:
-        """How long to wait now, in seconds; the next pause will be longer."""
-        pause = self.pause(at_least)
-        self._next = min(self._longest, self._next * 2)
-        return pause
-
-    async def wait(self, at_least: float = 0) -> None:
-        """Pause, and make the next pause longer."""
-        await asyncio.sleep(self.next(at_least))
-
-    def reset(self) -> None:
-        self._next = self._first

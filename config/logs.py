@@ -32,11 +32,6 @@ _CHATTY = (
 _QUOTING = ("mcp.client", "mcp.shared")
 
 
-def redact(text: str) -> str:
-    """`text` with every token and key in it replaced by `[secret]`; JSON stays JSON."""
-    return without_shapes(text)
-
-
 def configure_logging(level: str, style: str) -> None:
     """Send all logging of the process to stderr.
 
@@ -87,4 +82,4 @@ def _redact_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
 
 def _redact_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
     # the last processor of the chain gets the rendered line, tracebacks included
-    return redact(str(line))  # type: ignore[return-value]  # a renderer's output is the line itself
+    return without_shapes(str(line))  # type: ignore[return-value]  # a renderer's output is the line itself

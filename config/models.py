@@ -49,12 +49,10 @@ class ModelWindow(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class HostedModel(_Strict):
+class HostedModel(ModelWindow):
     """The window of every model whose name fits a shell pattern such as ``gpt-4o*``."""
 
     pattern: Annotated[str, Field(min_length=1)]
-    max_input_tokens: Tokens
-    max_output_tokens: Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +90,6 @@ class Price:
 
 FREE = Price((Rates(input=0, output=0),))
 """A model that runs on this machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class TierDefaults(_Strict):
-    """How a model is asked when a role names this tier."""
-
-    temperature: Annotated[float, Field(ge=0, le=2)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +152,15 @@ class LocalModel(EmbeddedModel):
 class ModelCatalogue(_Strict):
     """Everything that is known of models.
 
-    seeing: patterns for the names of those that see pictures. prices: by whole names only, since a new version of a
-    family costs something else; of a vendor's own where they differ from the maker's. vendors: by their hosts.
+    temperatures: by what a call is for (Tier in pipeline/models/model.py). prices: by whole names only, since a new
+    version of a family costs something else; of a vendor's own where they differ from the maker's. vendors: by hosts.
     """
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
-    tiers: Mapping[str, TierDefaults]
+    temperatures: Mapping[str, Annotated[float, Field(ge=0, le=2)]]
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
-    seeing: tuple[str, ...] = ()
     vendors: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Annotated[tuple[Rates, ...], Field(min_length=1)]] = field(default_factory=dict)
 
@@ -189,13 +179,6 @@ class ModelCatalogue(_Strict):
                 best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
         return self.default
-
-    def sees(self, model_name: str) -> bool | None:
-        """Whether a model sees pictures; None where that is not known. The local ones don't."""
-        if self.known_local(model_name) is not None:
-            return False
-        names = list(_spellings(model_name))
-        return True if any(_fits(name, pattern) for pattern in self.seeing for name in names) else None
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""

@@ -142,7 +142,7 @@ def clean(text: str) -> str:
 
 
 class Channel(Protocol):
-    """Where arrivals come from and answers go."""
+    """Where arrivals come from and answers go. What a channel does not show or keep is left to nothing."""
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """Where the reply to a turn of these arrivals goes; it answers the last one."""
@@ -161,18 +161,23 @@ class Channel(Protocol):
 
     def waits(self, arrival: Arrival) -> None:
         """An arrival waits behind a running turn."""
+        return
 
     def begins(self, arrival: Arrival) -> None:
         """The turn of an arrival begins, whether or not it has waited."""
+        return
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         """Keep that work on arrivals begins, where they are kept themselves: a kill is known by it."""
+        return
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message, also over a restart."""
+        return
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
         """The program stops while it works on `arrivals`: tell those whose answer comes after the next start."""
+        return
 
     def busy(self, arrival: Arrival) -> AbstractAsyncContextManager[None]:
         """Show that work goes on, for as long as the context is open. Entering it does not suspend."""
@@ -183,12 +188,15 @@ class ReplyChannel(Protocol):
 
     async def show_text(self, text: str) -> None:
         """Show the answer so far; called again and again while it streams."""
+        return
 
     async def show_tool(self, name: str) -> None:
         """Show that a tool runs."""
+        return
 
     async def show_waiting(self, what: str) -> None:
         """Show what is awaited before the first word of an answer, such as `loading the model`."""
+        return
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Put a question of the turn's into the chat, with its answers as buttons; whether anybody can answer there."""

@@ -1,28 +1,104 @@
-"""Runs a turn through the systems in the order of the table, and sees to it that there is always an answer."""
+"""Runs a turn through the systems in the order of the table, and sees to it that there is always an answer.
+
+Only so many turns are prepared at a time, so that nobody's message or /stop waits for all of a crowd.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import Counter
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, in_english
+from config.waiting import Gate
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
 from pipeline.models.model import DailyLimitReached
 from pipeline.order import ORDER, OnFailure, Phase, Place
-from pipeline.turn_limiter import TurnLimiter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from memory.log.turn_log import FinishedTurn
     from pipeline.turn import System, Turn
 
 log = structlog.get_logger(__name__)
+
+PLACES = 4
+LONGEST = 1.0
+"""Seconds that anybody waits for what goes before and for the loop to be calm, and after which a place is free again
+whose turn is not ready: it waits for something outside."""
+CALM = 0.01
+"""Seconds in which the event loop gets round to everything that can go on, when it has not too much to do."""
+
+
+class TurnLimiter:
+    """Places for what keeps the processor and the database busy. Who waits for a model needs none.
+
+    Of five hundred turns that are prepared at once none is ready before the last, and every step of whatever comes
+    meanwhile waits for a step of each. So they begin one after the other, and only when the loop has time for more:
+    what arrives, what is stopped and what is answered goes before.
+
+    longest: as LONGEST, in seconds.
+    """
+
+    def __init__(self, count: int = PLACES, longest: float = LONGEST) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._clear = Gate()
+        self._ready = Gate()
+        self.longest = longest
+
+    def prioritized(self) -> AbstractContextManager[None]:
+        """Have what is done in the block go before whoever has no place yet.
+
+        A /stop takes a dozen steps of the database, and at each would wait for the steps of the turns that are
+        prepared. Nobody waits longer than `longest` for it, however much goes before.
+        """
+        return self._clear.shut()
+
+    def closed(self) -> AbstractContextManager[None]:
+        """Let nobody in until the end of the block, however long it takes: they need what it makes ready."""
+        return self._ready.shut()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a place, first come first served, and hold it until the end of the block, or so many seconds."""
+        await self._free.acquire()
+        held = True
+
+        def leave() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._free.release()
+
+        try:
+            await self._ready.passed()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.longest):
+                    await self._calm()
+            timer = asyncio.get_running_loop().call_later(self.longest, leave)
+            try:
+                yield
+            finally:
+                timer.cancel()
+        finally:
+            leave()
+
+    async def _calm(self) -> None:
+        """Wait until nothing goes before, and the event loop gets round to everything quickly."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._clear.passed()
+            began = loop.time()
+            await asyncio.sleep(0)
+            if self._clear.is_open and loop.time() - began < CALM:
+                return
 
 
 class PipelineError(Exception):

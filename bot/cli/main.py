@@ -167,8 +167,9 @@ def _observed(app: App) -> AbstractAsyncContextManager[None]:
 def _memory_served(app: App) -> AbstractAsyncContextManager[None]:
     if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
-    check_packages()
-    from bot.web.asgi import memory_served
+    if app.settings.mcp_token is not None:
+        check_packages()
+    from bot.web.server import memory_served
 
     return memory_served(app)
 

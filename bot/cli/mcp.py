@@ -101,12 +101,11 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
 
 async def _try(server: ServerConfig) -> bool:
     """Connect to a server and say what it offers; whether it works."""
-    from bot.tasks import Backoff
     from pipeline.tools.mcp.config import tool_names
     from pipeline.tools.mcp.connection import ServerConnection
     from pipeline.tools.mcp.tools import asks_first
 
-    connection = ServerConnection(server, Backoff(), lambda: None, sys.stderr)
+    connection = ServerConnection(server, lambda: None, sys.stderr)
     connection.start()
     try:
         await connection.tried.wait()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 from typing import Annotated
 
 import typer
 
 from bot.cli.memory_cli import Owner, open_memory
-from config.errors import ConfigurationError
 
 PORT = 8766
 """Beside WEB_PORT, where a running bot may serve."""
@@ -21,8 +19,6 @@ def web(
     port: Annotated[int, typer.Option(min=1, max=65_535, help="Where it listens, on this machine only.")] = PORT,
 ) -> None:
     """See and mend what is remembered in a browser: prints a link that works once, and serves until Ctrl-C."""
-    if importlib.util.find_spec("starlette") is None:
-        raise ConfigurationError("The memory page needs starlette and uvicorn: see docs/page.md.")
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(owner, port))
 
@@ -30,10 +26,10 @@ def web(
 async def _serve(owner: str | None, port: int) -> None:
     # late: other commands must not wait for a web server
     from bot.console.console import console_address
-    from bot.web.asgi import HOST, web_served
     from bot.web.page.access import OneTimeLink, Visitor
     from bot.web.page.data import PageData
     from bot.web.page.server import page_app
+    from bot.web.server import HOST, web_served
     from memory.clock import system_clock
     from memory.log.sessions import SHARED_OWNER, Address
 

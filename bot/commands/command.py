@@ -6,13 +6,12 @@ import difflib
 import re
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
 from config.settings import MemoryScope
-from config.texts import N_, _, use_language
+from config.texts import N_, _, in_line, use_language
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
@@ -268,7 +267,7 @@ class CommandRunner:
         """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.had_by(causes):
-            command_text = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
+            command_text = in_line(f"/{call.name} {call.argument}", SHOWN_CHARACTERS)
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
         with self.effects.caused_by(causes):
             return await command.run(call)

@@ -49,7 +49,7 @@ class ConversationCommands:
                 "New conversation. The last one ({n} messages) can still be searched.",
                 ended.messages,
             )
-            text = f"{text} {self.reports.memory.stays()}"
+            text = f"{text} {self.reports.stays()}"
         if ended.goes_on:
             later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
             return f"{text} {later}"

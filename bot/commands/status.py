@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from bot.commands.tools import ToolReport
     from bot.jobs.background import BackgroundEmbedding
     from bot.jobs.replication import Replication
-    from bot.models import MeaningModels
     from bot.services import MemoryServices
     from bot.sessions import SessionQueues
     from memory.clock import Clock
     from memory.log.compaction import CompactionService
-    from memory.log.sessions import Session, SessionService
+    from memory.log.sessions import Session
     from memory.service.usage import Spent, UsageLog
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
@@ -44,25 +43,24 @@ class Status:
     replication None: there is to be no replica.
     """
 
-    sessions: SessionService
+    services: MemoryServices
     builder: PromptBuilder
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    memory: MemoryReport
-    meaning: MeaningModels
     embedding: BackgroundEmbedding | None
     tools: ToolReport
     replication: Replication | None
     lanes: SessionQueues
     clock: Clock
     started: datetime
+    enabled: bool
 
     async def text(self, session: Session) -> str:
         groups = [
             *await self._conversation(session),
             await self._spending(session),
-            *await self.memory.groups(session),
+            *await self._memory(session),
             *await self._found_by_meaning(session.owner),
             *await self.tools.groups(session),
             *self._replica(),
@@ -72,8 +70,8 @@ class Status:
 
     async def _conversation(self, session: Session) -> list[Group]:
         """How much was said, and how much of it the model reads: estimates until it has reported usage."""
-        transcript = await self.sessions.transcript(session.id)
-        messages = await self.sessions.message_count(session.id)
+        transcript = await self.services.sessions.transcript(session.id)
+        messages = await self.services.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
         model = await self.models.of(session.address.owner)
         window = model.window.max_input_tokens
@@ -111,11 +109,11 @@ class Status:
 
     async def _found_by_meaning(self, owner: str) -> list[Group]:
         """How far the vectors of an owner are, where there is an embedder or there should be one."""
-        title = _("Found by meaning")
-        if self.embedding is None or self.meaning.embedder is None:
-            return [Group(title, notes=(self.meaning.trouble,))] if self.meaning.trouble is not None else []
+        title, meaning = _("Found by meaning"), self.services.meaning
+        if self.embedding is None or meaning.embedder is None:
+            return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
         made = await self.embedding.progress(owner)
-        rows = ((_("model"), self.meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
+        rows = ((_("model"), meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
@@ -126,6 +124,40 @@ class Status:
         rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
         notes = (_("It can't be written now: see `mneme doctor`."),) if self.replication.is_behind else ()
         return [Group(_("Replica"), rows, notes=notes)]
+
+    async def _memory(self, session: Session) -> list[Group]:
+        if not self.enabled:
+            return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
+        today, recent = await self.services.files.note_counts(session.owner, self.clock())
+        counts = await self.services.entries.counts(session.owner)
+        archives = counts.pop(Kind.ARCHIVE, 0)
+        size = len((await self.services.files.read_long_term(session.owner)).encode())
+        rows = (
+            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
+            (_("memories"), number(sum(counts.values()))),
+            (_("notes of today"), number(today)),
+            (_("notes of recent days"), number(recent)),
+            (_("archives"), number(archives)),
+        )
+        return [Group(_("Memory"), rows), await self._activated(session)]
+
+    def stays(self) -> str:
+        """What of memory stays where a conversation ends."""
+        return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
+
+    async def _activated(self, session: Session) -> Group:
+        """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
+        reasons = await self.services.activation_log.last(session.id)
+        baseline = await self.services.activation.baseline_count(session.owner)
+        layers = Counter(reason.layer for reason in reasons)
+        rules = layers[Layer.BASELINE]
+        rows = (
+            (_("rules"), _part_of(rules, baseline) if baseline > rules else number(rules)),
+            (_("memories"), number(layers[Layer.CONTEXT])),
+            (_("workflows"), number(layers[Layer.PROCEDURES])),
+            (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
+        )
+        return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
     def _queue(self, session_id: str) -> Group:
         """What waits and what runs, and since when."""
@@ -161,49 +193,6 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
             models=models,
         )
     return (text,)
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryReport:
-    """What is remembered for a session's owner. enabled: whether memory is on."""
-
-    services: MemoryServices
-    clock: Clock
-    enabled: bool
-
-    async def groups(self, session: Session) -> list[Group]:
-        if not self.enabled:
-            return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        today, recent = await self.services.files.note_counts(session.owner, self.clock())
-        counts = await self.services.entries.counts(session.owner)
-        archives = counts.pop(Kind.ARCHIVE, 0)
-        size = len((await self.services.files.read_long_term(session.owner)).encode())
-        rows = (
-            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
-            (_("memories"), number(sum(counts.values()))),
-            (_("notes of today"), number(today)),
-            (_("notes of recent days"), number(recent)),
-            (_("archives"), number(archives)),
-        )
-        return [Group(_("Memory"), rows), await self._activated(session)]
-
-    def stays(self) -> str:
-        """What of memory stays where a conversation ends."""
-        return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
-
-    async def _activated(self, session: Session) -> Group:
-        """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
-        reasons = await self.services.activation_log.last(session.id)
-        baseline = await self.services.activation.baseline_count(session.owner)
-        layers = Counter(reason.layer for reason in reasons)
-        rules = layers[Layer.BASELINE]
-        rows = (
-            (_("rules"), _part_of(rules, baseline) if baseline > rules else number(rules)),
-            (_("memories"), number(layers[Layer.CONTEXT])),
-            (_("workflows"), number(layers[Layer.PROCEDURES])),
-            (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
-        )
-        return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
 
 def _part_of(part: int, whole: int) -> str:

@@ -17,7 +17,7 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance
-from pipeline.arrival import Arrival, task_arrival
+from pipeline.arrival import Arrival, Channel, ReplyChannel, task_arrival
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.messages import Document
     from memory.store.button_rows import OutgoingReply
-    from pipeline.arrival import ReplyChannel
 
 CHANNEL = "console"
 
@@ -42,8 +41,11 @@ def console_address(chat: str) -> Address:
     return Address(CHANNEL, chat)
 
 
-class ConsoleChannel:
-    """One chat at a terminal. Its base shows nothing while an answer is written; replies are collected."""
+class ConsoleChannel(Channel, ReplyChannel):
+    """One chat at a terminal. It shows nothing while an answer is written, and collects the replies.
+
+    Nothing is kept and nobody told when the program ends: what was typed is on the screen, and does not come again.
+    """
 
     def __init__(self) -> None:
         self.replies: list[str] = []
@@ -71,33 +73,9 @@ class ConsoleChannel:
     async def is_owner(self, arrival: Arrival) -> bool:
         return True
 
-    def waits(self, arrival: Arrival) -> None:
-        """Show nothing: what was typed stands on the screen."""
-
-    def begins(self, arrival: Arrival) -> None:
-        """Show nothing."""
-
-    async def count_attempt(self, arrivals: list[Arrival]) -> None:
-        """Nothing to keep: what was typed does not come again."""
-
-    async def hold(self, arrivals: list[Arrival]) -> None:
-        """Nothing to keep: what was typed is in memory and on the screen."""
-
-    async def interrupted(self, arrivals: list[Arrival]) -> None:
-        """Nothing to tell: who sits here has ended it, and nothing is taken up again."""
-
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
         yield
-
-    async def show_text(self, text: str) -> None:
-        """Show nothing: a pipe gets the answer whole."""
-
-    async def show_tool(self, name: str) -> None:
-        """Show nothing."""
-
-    async def show_waiting(self, what: str) -> None:
-        """Show nothing."""
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Nobody answers through a pipe."""

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from bot.doctor import installation, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
-from config.logs import redact
+from config.secrets import without_shapes
 from config.settings import Settings, load_settings
 from memory.clock import system_clock
 from memory.store.integrity import inspect_database
@@ -64,7 +64,7 @@ async def examine(backups: Path | None = None) -> list[Finding]:
 
 def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     """What servers and libraries say may quote what they were sent."""
-    text = redact(finding.found)
+    text = without_shapes(finding.found)
     for name in Settings.model_fields:
         value = getattr(settings, name)
         if isinstance(value, SecretStr) and len(value.get_secret_value()) >= SHORTEST_SECRET:

@@ -17,7 +17,6 @@ from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warnin
 from bot.jobs.replication import TOO_OLD
 from bot.models import awake, endpoint_of, meaning_models
 from bot.services import replica_of
-from bot.tasks import Backoff
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue, own_model
@@ -324,7 +323,7 @@ async def tools(patient: DoctorContext) -> list[Finding]:
 
 async def _tried(server: ServerConfig) -> Finding:
     subject = f"tools of {server.name}"
-    connection = ServerConnection(server, Backoff(), lambda: None)
+    connection = ServerConnection(server, lambda: None)
     connection.start()
     try:
         await connection.tried.wait()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import Backoff, wait_at_most
 from config.texts import N_, _, ngettext, use_language
+from config.waiting import Backoff, wait_at_most
 from memory.buttons import Button, Notice
 from memory.errors import MnemeError, Postponed
 from memory.imports.learning import request_learning

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import httpx
 import structlog
 
-from bot.tasks import BackgroundTasks, Backoff
+from bot.tasks import BackgroundTasks
 from config.errors import ConfigurationError
+from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.store.snapshots import local_state
 from memory.transfer.replica import SETTINGS_ON_STDIN, ReplicaUnreachable, litestream

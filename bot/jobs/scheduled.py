@@ -103,30 +103,30 @@ class WeeklySchedule:
                 log.exception("weekly_consolidation_failed", owner=owner)
 
 
+@dataclass(eq=False)
 class DateOffers:
     """Looks once a day, however often the program is started, for dates that a reminder may be offered for.
 
     is_wanted: whether a session is offered anything.
     """
 
-    def __init__(self, near: NearDates, jobs: JobLog, is_wanted: Callable[[str], bool], clock: Clock) -> None:
-        self._near = near
-        self._jobs = jobs
-        self._wanted = is_wanted
-        self._clock = clock
+    near: NearDates
+    jobs: JobLog
+    is_wanted: Callable[[str], bool]
+    clock: Clock
 
     async def run_if_due(self) -> bool:
         """Look, if that was not done today; whether it was."""
-        now = self._clock()
-        before = await self._jobs.ran_at(DATES)
+        now = self.clock()
+        before = await self.jobs.ran_at(DATES)
         if before is not None and before <= now < before + DATES_EVERY:
             return False
-        async with self._jobs.attempt(DATES) as may:
+        async with self.jobs.attempt(DATES) as may:
             if may:
-                await self._near.offer(self._wanted)
+                await self.near.offer(self.is_wanted)
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
-        await self._jobs.mark(DATES, now)
+        await self.jobs.mark(DATES, now)
         return True
 
 
@@ -140,26 +140,26 @@ def begin_reminding(tell: Callable[[], Awaitable[None]], offers: DateOffers | No
         tasks.every(REMINDERS_PAUSE, offers.run_if_due, DATES)
 
 
+@dataclass(eq=False)
 class Maintenance:
     """Removes old mail, entries whose undo has run out and traces of deletions; looks whether the database is whole."""
 
-    def __init__(self, pruning: Pruning, ledger: Ledger, soundness: IntegrityCheck, traces: PendingErasures) -> None:
-        self._pruning = pruning
-        self._ledger = ledger
-        self._soundness = soundness
-        self._traces = traces
+    pruning: Pruning
+    ledger: Ledger
+    soundness: IntegrityCheck
+    traces: PendingErasures
 
     async def begin(self) -> None:
         """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
-        if self._soundness.is_quick:
-            await self._soundness.examine()
+        if self.soundness.is_quick:
+            await self.soundness.examine()
         await self.run()
 
     async def run(self) -> None:
         """Do it once. What goes wrong, such as a full disk, is logged: the next time does it."""
         try:
-            await self._ledger.purge()
-            pruned = await self._pruning.prune()
+            await self.ledger.purge()
+            pruned = await self.pruning.prune()
         except StoreError as error:
             log.warning("housekeeping_failed", reason=str(error))
         else:
@@ -168,19 +168,19 @@ class Maintenance:
     async def remove_traces(self) -> None:
         """Finish the deletions whose traces are left. What can't be done now is logged, and done the next time."""
         try:
-            await self._traces.remove()
+            await self.traces.remove()
         except StoreError as error:
             log.warning("traces_left", reason=str(error))
 
     def start(self, tasks: BackgroundTasks) -> None:
         """Do it daily from now on, and look for traces every minute. Only programs that stay do this."""
-        at_once = not self._soundness.is_quick  # else it was looked at just now
+        at_once = not self.soundness.is_quick  # else it was looked at just now
         tasks.every(DAY, self._daily, "housekeeping", at_once=at_once)
         tasks.every(MINUTE, self.remove_traces, "traces", at_once=False)
 
     async def _daily(self) -> None:
         try:
-            await self._soundness.examine()
+            await self.soundness.examine()
         except StoreError as error:
             log.error("database_damaged", reason=str(error))  # the sentence says it all
         await self.run()

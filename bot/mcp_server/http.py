@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
-from bot.web.asgi import HOST
+from bot.web.server import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,26 +1,37 @@
-"""Calls to the Bot API, what their failures mean, and files that it has, within limits."""
+"""The Bot API: its client, which takes no answer for granted, calls and what their failures mean, and files."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 from dataclasses import dataclass
 from enum import StrEnum
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import structlog
-from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters, WebAppInfo
+from telegram import (
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    ReplyParameters,
+    Update,
+    WebAppInfo,
+)
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
+from telegram.ext import ExtBot
+from telegram.request import HTTPXRequest
 
-from bot.tasks import Backoff
-from bot.telegram.client import Unreadable, readable
 from bot.telegram.rendering import Chunk, unrendered
-from config.texts import _
+from bot.telegram.updates import STOPPED, RawUpdate
+from config.texts import _, in_line
+from config.waiting import Backoff
 from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from datetime import timedelta
 
     from telegram import Bot
@@ -31,6 +42,77 @@ if TYPE_CHECKING:
     from memory.media.media import Media
 
 log = structlog.get_logger(__name__)
+
+ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER, STOPPED]
+READ_SECONDS = 30
+"""How long Telegram's answer to a poll may take once the poll is over."""
+MOST_UPDATES = 100
+"""Updates in one poll, the most that Telegram gives."""
+
+
+class Unreadable(TelegramError):
+    """An answer that says that all went well can't be read.
+
+    foreign: it is a web page, or says nothing that Telegram does, so something on the way has answered. update: the
+    first one in it, as far as that can be told.
+    """
+
+    def __init__(self, reason: str, body: bytes = b"", *, foreign: bool = False) -> None:
+        super().__init__(f"its answer can't be read ({reason})")
+        self.foreign = foreign or body.lstrip().startswith(b"<")
+        self.update = RawUpdate.in_unreadable(body)
+
+
+@contextlib.contextmanager
+def readable() -> Iterator[None]:
+    """Whatever the library makes of an answer that it does not understand is raised as Unreadable."""
+    try:
+        yield
+    except TelegramError:
+        raise
+    except Exception as error:
+        raise Unreadable(type(error).__name__) from error
+
+
+class BotApiRequest(HTTPXRequest):
+    """The library's way to Telegram. Its own reading logs what it can't read, with what people have said in it."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """The object in an answer. Raises Unreadable."""
+        try:
+            answer = json.loads(payload.decode("utf-8", "replace"))
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise Unreadable(type(error).__name__, payload) from None
+        if not isinstance(answer, dict) or not ("result" in answer or "description" in answer):
+            raise Unreadable("it is not Telegram's", foreign=True)
+        return answer
+
+
+class PollingBot(ExtBot[int]):
+    """The library's client with a poll that gives updates as they came.
+
+    Its own reads all of a poll or none, so that one that it can't read would hold up those behind it for ever, and
+    logs their text.
+    """
+
+    async def poll(self, offset: int | None, seconds: int, most: int = MOST_UPDATES) -> list[RawUpdate]:
+        """The updates from `offset` on; waits so many seconds for the first one. Raises TelegramError."""
+        parameters = {"offset": offset, "timeout": seconds, "limit": most, "allowed_updates": ALLOWED_UPDATES}
+        with readable():
+            result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_SECONDS)
+        if not isinstance(result, list):
+            raise Unreadable("there is no list of updates in it")
+        updates = []
+        for update in result:
+            try:
+                updates.append(RawUpdate.of(update))
+            except ValueError:
+                log.error("update_without_number")  # it can be neither confirmed nor kept
+        if result and not updates:
+            raise Unreadable("no update in it has a number")
+        return updates
+
 
 FILE_SECONDS = 60.0
 """How long Telegram may take to store a file that it has been sent."""
@@ -174,7 +256,7 @@ def reason_of(error: TelegramError) -> str:
     """What an error says, as it may be logged and shown: in one line, and the token is in none of it."""
     if isinstance(error, InvalidToken):
         return "the token is refused"
-    return shorten(str(error), REASON_CHARACTERS, placeholder=" ...")
+    return in_line(str(error), REASON_CHARACTERS)
 
 
 def _unanswered(error: TelegramError) -> bool:

@@ -19,7 +19,7 @@ from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, _, use_language
 from memory.errors import StoreError
 from memory.store.button_rows import OutgoingReply
-from pipeline.arrival import inbox_ids
+from pipeline.arrival import ReplyChannel, inbox_ids
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.mail.mailbox import Mailbox
     from memory.messages import Document
-    from pipeline.arrival import Arrival, ReplyChannel
+    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 
@@ -198,8 +198,8 @@ class TelegramChannel:
         return True
 
 
-class _TelegramReply:
-    """The reply to one turn."""
+class _TelegramReply(ReplyChannel):
+    """The reply to one turn. What else is awaited before its first word, `busy` shows by typing."""
 
     def __init__(self, channel: TelegramChannel, arrivals: list[Arrival], preview: Preview) -> None:
         self._channel = channel
@@ -214,9 +214,6 @@ class _TelegramReply:
     async def show_tool(self, name: str) -> None:
         if self._arrivals[-1].task is None:
             self._preview.show(f"_{name} …_")
-
-    async def show_waiting(self, what: str) -> None:
-        """Show nothing more: `busy` shows that the bot types."""
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Ask below what is shown; a press or a command answers."""

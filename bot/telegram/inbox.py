@@ -12,10 +12,10 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
-from bot.tasks import wait_at_most
 from bot.telegram.calls import chat_of
 from bot.telegram.updates import UpdateParser, as_new
 from config.texts import N_, _, use_language
+from config.waiting import wait_at_most
 from memory.buttons import Button
 from memory.errors import StoreError
 from memory.log.sessions import Address

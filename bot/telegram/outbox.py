@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
-from bot.tasks import Backoff
 from bot.telegram.calls import (
     Markup,
     SendFailed,
@@ -18,11 +17,12 @@ from bot.telegram.calls import (
     edit_chunk,
     explained,
     markup_of,
+    readable,
     send_part,
 )
-from bot.telegram.client import readable
 from bot.telegram.rendering import Chunk, captioned, laid_out
 from config.texts import use_language
+from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.turnstile import Turnstile

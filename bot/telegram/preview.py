@@ -15,9 +15,9 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, RetryAfter, TelegramError
 
-from bot.tasks import wait_at_most
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_part, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
+from config.waiting import wait_at_most
 from memory.errors import StoreError
 from memory.log.sessions import Address
 

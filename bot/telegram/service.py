@@ -16,17 +16,15 @@ from telegram.ext import AIORateLimiter, Defaults
 from bot.jobs.scheduled import begin_reminding
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.access import AccessControl
+from bot.telegram.access import AccessControl, ChatMigrations
 from bot.telegram.callbacks import CallbackHandler
-from bot.telegram.calls import TelegramFiles
+from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, readable
 from bot.telegram.channel import TelegramChannel
-from bot.telegram.client import BotApiRequest, PollingBot, TokenWatch, readable
-from bot.telegram.groups import ChatMigrations
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.receiving import Albums, Receiver
-from bot.telegram.sources import Contact, Poller, Webhook
+from bot.telegram.sources import Contact, Poller, TokenWatch, Webhook
 from bot.telegram.updates import UpdateParser
 from bot.web import page_address
 from config.errors import ConfigurationError
@@ -209,7 +207,7 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> 
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, contact)
-    return Webhook(bot, receiver.receive, contact, app.pages, str(url), secret.get_secret_value())
+    return Webhook(bot, receiver.receive, contact, app.entrances, str(url), secret.get_secret_value())
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import hmac
 import json
+import time
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,11 +16,10 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.tasks import Backoff
-from bot.telegram.calls import explained, reason_of
-from bot.telegram.client import ALLOWED_UPDATES, MOST_UPDATES, PAUSE_FOR_GOOD, Unreadable, readable
+from bot.telegram.calls import ALLOWED_UPDATES, MOST_UPDATES, Unreadable, explained, readable, reason_of
 from bot.telegram.updates import RawUpdate
-from bot.web.server import Entrance, Page
+from bot.web import Entrance
+from config.waiting import Backoff
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     from bot.jobs.replication import Replication
     from bot.monitoring import Heartbeat
-    from bot.telegram.client import PollingBot, TokenWatch
-    from bot.web.server import Pages
+    from bot.telegram.calls import PollingBot
+    from memory.service.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +52,91 @@ LOOK_PAUSE = 60.0
 """Seconds after which Telegram is asked again whether it still sends its updates here."""
 LOOK_SECONDS = 120
 """How long that may take, with what it takes to set the webhook anew."""
+
+
+TRIES = 3
+"""How often in a row getMe has to be refused before a token that never worked is taken for a wrong one."""
+TRY_PAUSE = 1.0
+"""Seconds before the second of them; before the third it is twice as long."""
+FOR_GOOD = 600.0
+"""Seconds of nothing but refusals after which a token that worked is said to be refused for good."""
+TOLD_FROM = 5.0
+"""Seconds that refusals have to last for the owner to read of them."""
+PAUSE_FOR_GOOD = 60.0
+"""Seconds between two tries then: a proxy that was wrong for a night is found mended, too."""
+_KEPT_AS = "token"
+
+
+class TokenWatch:
+    """Knows whether the token has ever worked, and for how long it has been refused.
+
+    A Bot API server of one's own that starts, and a proxy's own pages, say 404 or 401 as Telegram does for a token
+    that was revoked. So only a token that never worked ends the program. tell: what the owner is told when it is over.
+    """
+
+    def __init__(self, published: MenuCache, token: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._published = published
+        self._token = token
+        self._now = now
+        self._began: float | None = None
+        self._nothing_else_since: float | None = None
+        self.tell: Callable[[timedelta], Awaitable[None]] | None = None
+
+    async def is_wrong(self, bot: Bot) -> bool:
+        """Whether a token that was just refused never worked, and is refused again and again."""
+        if await self._published.is_shown(_KEPT_AS, self._token):
+            return False
+        for tried in range(TRIES):
+            await asyncio.sleep(tried * TRY_PAUSE)
+            try:
+                with readable():
+                    await bot.get_me()
+            except InvalidToken:
+                continue
+            except TelegramError:
+                pass
+            return False
+        return True
+
+    async def keep(self) -> None:
+        if not await self._published.is_shown(_KEPT_AS, self._token):
+            await self._published.keep(_KEPT_AS, self._token)
+
+    def refused(self) -> str:
+        """Telegram has refused the token; how that is to be said."""
+        now = self._now()
+        self._began = now if self._began is None else self._began
+        self._nothing_else_since = now if self._nothing_else_since is None else self._nothing_else_since
+        seconds = round(now - self._nothing_else_since)
+        if not self.for_good:
+            log.warning("token_refused", seconds=seconds, remedy="it has worked before; trying again")
+            return "the token is refused, which has worked before"
+        log.error("token_refused_for_good", seconds=seconds, remedy="copy TELEGRAM_BOT_TOKEN again from @BotFather")
+        return f"the token is refused for {seconds // 60} minutes: copy TELEGRAM_BOT_TOKEN again from @BotFather"
+
+    @property
+    def for_good(self) -> bool:
+        """Whether there was nothing but refusals for so long that somebody has to look after the token."""
+        return self._nothing_else_since is not None and self._now() - self._nothing_else_since >= FOR_GOOD
+
+    def failed_otherwise(self) -> None:
+        """What Telegram answers is no refusal, but nothing that works either."""
+        self._nothing_else_since = None
+
+    async def accepted(self) -> None:
+        """The token works. The owner is told of refusals that lasted; where that can't be kept, the next time."""
+        self._nothing_else_since = None
+        if self._began is None:
+            return
+        lasted = self._now() - self._began
+        if lasted >= TOLD_FROM and self.tell is not None:
+            try:
+                await self.tell(timedelta(seconds=round(lasted)))
+            except StoreError as error:
+                log.warning("refusal_not_told", reason=error.loggable)
+                return
+        log.info("token_accepted_again", seconds=round(lasted))
+        self._began = None
 
 
 class Contact:
@@ -162,7 +248,7 @@ class Webhook:
     bot: Bot
     receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
     contact: Contact
-    pages: Pages
+    entrances: dict[str, Entrance]
     url: str
     secret: str
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -170,23 +256,30 @@ class Webhook:
 
     async def run(self) -> None:
         self.contact.pulse.what = "the webhook"
+        path = urlsplit(self.url).path
+        self.entrances[path] = Entrance(self._admits, MOST_BYTES, self._take)
+        try:
+            await self._keep_set()
+        finally:
+            del self.entrances[path]
+
+    async def _keep_set(self) -> None:
         is_set = False
-        with self.pages.opened(urlsplit(self.url).path, Entrance(self._admits, MOST_BYTES, self._take)):
-            while True:
-                self.contact.pulse.step(within=LOOK_SECONDS)
-                try:
-                    with readable():
-                        trouble = await self._look(is_set=is_set)
-                except TelegramError as error:
-                    remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
-                    await self.contact.rest_after(error, remedy)
-                    continue
-                is_set = True
-                await self.contact.succeeded()
-                if trouble is not None:
-                    self.contact.pulse.failed(trouble)
-                self.contact.pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
-                await asyncio.sleep(LOOK_PAUSE)
+        while True:
+            self.contact.pulse.step(within=LOOK_SECONDS)
+            try:
+                with readable():
+                    trouble = await self._look(is_set=is_set)
+            except TelegramError as error:
+                remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
+                await self.contact.rest_after(error, remedy)
+                continue
+            is_set = True
+            await self.contact.succeeded()
+            if trouble is not None:
+                self.contact.pulse.failed(trouble)
+            self.contact.pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
+            await asyncio.sleep(LOOK_PAUSE)
 
     async def _look(self, *, is_set: bool) -> str | None:
         """Why no updates come, as Telegram tells it; None where they do. A webhook that was taken away is set anew."""
@@ -210,11 +303,11 @@ class Webhook:
     def _admits(self, headers: Mapping[str, str]) -> bool:
         return hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self.secret.encode())
 
-    async def _take(self, body: bytes) -> Page:
+    async def _take(self, body: bytes) -> tuple[int, str]:
         update = _update_in(body)
         if update is None:
             log.warning("webhook_unreadable", bytes=len(body))
-            return Page(HTTPStatus.BAD_REQUEST, b"that is no update\n")
+            return HTTPStatus.BAD_REQUEST, "that is no update\n"
         try:
             async with self._turn:  # as they came: what was sent first is kept first
                 await self.receive([update])
@@ -222,10 +315,10 @@ class Webhook:
             # a full disk, for one: Telegram sends it again
             log.exception("receiving_failed")
             self.contact.pulse.failed("what was received can't be kept")
-            return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"that can't be kept\n")
+            return HTTPStatus.SERVICE_UNAVAILABLE, "that can't be kept\n"
         self._received = True
         self.contact.pulse.succeeded()
-        return Page(HTTPStatus.OK, b"")
+        return HTTPStatus.OK, ""
 
 
 def _update_in(body: bytes) -> RawUpdate | None:

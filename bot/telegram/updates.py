@@ -253,7 +253,9 @@ def _is_our_command(text: str, me: User, commands: Container[str]) -> bool | Non
     command = _COMMAND.match(text.strip())
     if command is None:
         return None
-    return _is_us(command["bot"], me) if command["bot"] else parse_command(text)[0] in commands
+    if not command["bot"]:
+        return parse_command(text)[0] in commands
+    return str(command["bot"]).lower() == (me.username or "").lower()
 
 
 def _is_addressed(message: Message, me: User) -> bool:
@@ -274,24 +276,12 @@ def _words(text: str) -> list[str]:
 
 
 def _without_mention(text: str, me: User) -> str:
-    own = _own_command(text, me)
-    at = own.lower().find(f"@{me.username}".lower())
+    """`text` without our name, be it behind a command or anywhere else."""
+    at = text.lower().find(f"@{me.username}".lower())
     if at < 0:
-        return own
-    rest = own[at + len(me.username or "") + 1 :].lstrip(" ,:")
-    return f"{own[:at].rstrip()} {rest}".strip()
-
-
-def _own_command(text: str, me: User) -> str:
-    """`text` with `/name@us` as `/name`."""
-    command = _COMMAND.match(text)
-    if command is None or not _is_us(command["bot"], me):
         return text
-    return f"/{command['name']}{text[command.end() :]}"
-
-
-def _is_us(bot: str | None, me: User) -> bool:
-    return bot is not None and bot.lower() == (me.username or "").lower()
+    rest = text[at + len(me.username or "") + 1 :].lstrip(" ,:")
+    return f"{text[:at].rstrip()} {rest}".strip()
 
 
 class UpdateParser:
@@ -349,7 +339,7 @@ class UpdateParser:
         topic = message.message_thread_id if message.is_topic_message else None
         arrival = Arrival(
             address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-            text=_own_command(text, self._me) if private else _without_mention(text, self._me),
+            text=text if private else _without_mention(text, self._me),
             provenance=provenance,
             received_at=message.date,
             channel=self._channel,

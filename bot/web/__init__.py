@@ -1,14 +1,29 @@
-"""The one web server of the process: what it shows, and what may be sent to it."""
+"""The one web server of the process: what may be sent to it, and where its page stands."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from pydantic import HttpUrl
 
 PAGE = "page"
 """Where the memory page stands, below WEB_URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Where something may be sent. is_allowed: whether it may, by the headers of the request, in any case.
+
+    most_bytes: what is longer is not read. take: what is done with it, and what is answered: a status and a sentence.
+    """
+
+    is_allowed: Callable[[Mapping[str, str]], bool]
+    most_bytes: int
+    take: Callable[[bytes], Awaitable[tuple[int, str]]]
 
 
 def page_address(url: HttpUrl | None) -> str | None:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-from bot.web.server import Page, served
+from bot.web.server import web_served
+from memory.errors import StoreError
 from memory.mail.pruning import table_counts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from starlette.requests import Request
+
     from bot.app import App
     from bot.monitoring import Health
     from bot.sessions import SessionQueues
+    from bot.web import Entrance
     from memory.service.usage import TokenUse
     from memory.store.database import Database
-    from pipeline.models.routing import Meter
     from pipeline.turn import Turn
 
 SYSTEM_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300)
@@ -77,21 +84,6 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class CountingMeter:
-    """A Meter whose calls are counted for Prometheus, too."""
-
-    def __init__(self, meter: Meter, metrics: Metrics) -> None:
-        self._meter = meter
-        self._metrics = metrics
-
-    async def record(self, use: TokenUse) -> None:
-        self._metrics.tokens_used(use)
-        await self._meter.record(use)
-
-    async def tokens_today(self) -> int:
-        return await self._meter.tokens_today()
-
-
 class ErrorCounter(logging.Handler):
     """Counts what is logged as an error, whoever logs it."""
 
@@ -105,24 +97,49 @@ class ErrorCounter(logging.Handler):
 
 @contextlib.asynccontextmanager
 async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
-    """Serve metrics, health and what else the App has pages for at `port` for as long as the context is open.
+    """Serve metrics, health and what else the App has entrances for at `port` for as long as the context is open.
 
     Raises ConfigurationError for a port that is taken.
     """
 
-    async def health() -> Page:
+    async def health(request: Request) -> Response:
         trouble = await app.health.trouble()
-        return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
+        return PlainTextResponse("ok\n") if trouble is None else PlainTextResponse(f"{trouble}\n", 503)
 
-    async def measured() -> Page:
-        text = await metrics.page(app.database, app.health, app.runner.lanes)
-        return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
+    async def measured(request: Request) -> Response:
+        try:
+            text = await metrics.page(app.database, app.health, app.runner.lanes)
+        except StoreError as error:
+            return PlainTextResponse(f"{error}\n", 503)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    app.pages.shown |= {"/healthz": health, "/metrics": measured}
+    async def take(request: Request) -> Response:
+        status, sentence = await _taken(request, app.entrances.get(request.url.path))
+        return PlainTextResponse(sentence, status)
+
+    routes = [
+        Route("/healthz", health),
+        Route("/metrics", measured),
+        Route("/{path:path}", take, methods=["GET", "POST"]),
+    ]
     counter = ErrorCounter(metrics)
     logging.getLogger().addHandler(counter)
     try:
-        async with served(app.pages, port):
+        async with web_served(Starlette(routes=routes), port, "METRICS_PORT"):
             yield
     finally:
         logging.getLogger().removeHandler(counter)
+
+
+async def _taken(request: Request, entrance: Entrance | None) -> tuple[int, str]:
+    """What becomes of a request that sends something. Of one that is refused nothing is read."""
+    if entrance is None:
+        return HTTPStatus.NOT_FOUND, "nothing is taken here\n"
+    if not entrance.is_allowed(request.headers):
+        return HTTPStatus.FORBIDDEN, "you may not send anything here\n"
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal():
+        return HTTPStatus.LENGTH_REQUIRED, "say how long it is\n"
+    if int(length) > entrance.most_bytes:
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too long\n"
+    return await entrance.take(await request.body())

@@ -1,4 +1,4 @@
-"""The process that holds the small model of `pipeline.embedding.local_models`, run as a script by its path.
+"""The process that holds the small model of `pipeline.embedding.embedders`, run as a script by its path.
 
 It imports nothing of Mneme. The first line of its standard input is a JSON object with the paths of the `engine` (a
 shared library) and of the `model`, and the `digest` (SHA-256) that the latter must have. Each further line is a

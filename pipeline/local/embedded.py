@@ -8,23 +8,20 @@ output. The child reads its standard input and ends when that ends, so it cannot
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import secrets
 import signal
 import subprocess
-import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import httpx
 import structlog
 
 from config.models import EmbeddedModel, chat_template
 from config.texts import _
+from pipeline.child import JsonChild
 from pipeline.local.engine import EmbeddedModelError, check_package, engine_failure
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
@@ -49,53 +46,27 @@ def _killed_for_memory() -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Child:
-    process: subprocess.Popen[bytes]
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-    log: IO[bytes]
-    killed_for_memory: int
-    """How many processes the system had killed for want of memory when this one was started."""
+class _ModelProcess(JsonChild):
+    """The process that holds the model, with the end of its log and what is to be known of its death."""
 
-    @classmethod
-    def spawn(cls) -> "_Child":
-        log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        process = subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-P", str(_CHILD)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            process_group=0,  # Ctrl-C is for the bot, which ends the model when it is done
-        )
-        if process.stdin is None or process.stdout is None:
-            raise AssertionError("both were asked for as pipes")
-        return cls(process, process.stdin, process.stdout, log, _killed_for_memory())
+    def __init__(self) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        super().__init__(_CHILD, log=self._log)
+        self._killed_before = _killed_for_memory()
 
-    def ask(self, settings: dict[str, str | int | None]) -> dict[str, str]:
-        """Hand over the settings and wait for the answer; empty if the child died without one."""
-        with contextlib.suppress(BrokenPipeError):
-            self.stdin.write(json.dumps(settings).encode() + b"\n")
-            self.stdin.flush()
-        line = self.stdout.readline()
-        answer: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
-        return answer
+    @property
+    def was_killed_for_memory(self) -> bool:
+        """Whether the system has killed any process for want of memory since this one was started."""
+        return _killed_for_memory() > self._killed_before
 
     def log_tail(self) -> str:
-        self.log.seek(max(0, self.log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
-        return self.log.read().decode(errors="replace")
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+        return self._log.read().decode(errors="replace")
 
-    def end(self) -> None:
-        """End the child by ending its standard input, by force if it does not obey, and close its files."""
-        with contextlib.suppress(BrokenPipeError):
-            self.stdin.close()
-        try:
-            self.process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.stdout.close()
-        self.log.close()
+    def end(self, seconds: float = _STOP_SECONDS) -> None:
+        """End it; what it holds is given back."""
+        super().end(seconds)
+        self._log.close()
 
 
 class PromptState:
@@ -176,15 +147,13 @@ class EmbeddedServer:
         self._load_seconds = load_seconds
         self._state = state
         self._lock = asyncio.Lock()
-        self._child: _Child | None = None
+        self._child: _ModelProcess | None = None
         self._base_url = ""
 
     @property
     def pid(self) -> int | None:
         """The process that holds the model, or None while there is none."""
-        if self._child is None or self._child.process.poll() is not None:
-            return None
-        return self._child.process.pid
+        return self._child.pid if self._child is not None else None
 
     async def start(self) -> str:
         """Have the model running and return its base URL, such as ``http://127.0.0.1:40000/v1``.
@@ -213,7 +182,7 @@ class EmbeddedServer:
             return _("{model} hung up without an answer, but still runs: try /retry.", model=self.model.name)
         if lacking := engine_failure(status, ""):
             return lacking
-        if status == -signal.SIGKILL and _killed_for_memory() > child.killed_for_memory:
+        if status == -signal.SIGKILL and child.was_killed_for_memory:
             return self._no_memory()
         if _OUT_OF_MEMORY.search(child.log_tail()):
             return self._no_memory()
@@ -273,8 +242,8 @@ class EmbeddedServer:
                 )
             )
 
-    async def _load(self) -> tuple[_Child, str]:
-        child = _Child.spawn()
+    async def _load(self) -> tuple[_ModelProcess, str]:
+        child = _ModelProcess()
         try:
             answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._settings()), self._load_seconds)
             if "base_url" in answer:
@@ -316,7 +285,7 @@ class EmbeddedServer:
             "state_folder": None if self._state is None else str(self._state.folder),
         }
 
-    def _why_not_loaded(self, child: _Child, error: str | None) -> str:
+    def _why_not_loaded(self, child: _ModelProcess, error: str | None) -> str:
         log, status = child.log_tail(), child.process.returncode
         if lacking := engine_failure(status, error or ""):
             return lacking

@@ -20,19 +20,9 @@ _CPU_INFO = Path("/proc/cpuinfo")
 _PROBE = "import xllamacpp; print(xllamacpp.get_system_info())"
 _PROBE_SECONDS = 60.0
 
-# the packages of Debian and Ubuntu that bring the shared libraries which builds of llama.cpp are linked to
-_DEBIAN_PACKAGES = {
-    "libgomp.so.1": "libgomp1",
-    "libstdc++.so.6": "libstdc++6",
-    "libgcc_s.so.1": "libgcc-s1",
-    "libatomic.so.1": "libatomic1",
-    "libvulkan.so.1": "libvulkan1",
-    "libssl.so.3": "libssl3",
-    "libcrypto.so.3": "libssl3",
-    "libz.so.1": "zlib1g",
-}
+# the packages of Debian and Ubuntu that bring the shared libraries which the engine is linked to
+_DEBIAN_PACKAGES = {"libgomp.so.1": "libgomp1", "libstdc++.so.6": "libstdc++6", "libgcc_s.so.1": "libgcc-s1"}
 _NO_LIBRARY = re.compile(r"([\w+.-]+\.so[\w.]*): cannot open shared object file")
-_TOO_OLD = re.compile(r"version [`'](GLIBC(?:XX)?_[\d.]+)' not found")
 
 _COMPILED_IN = re.compile(r"(\w+) = 1\b")
 # what llama.cpp calls the instructions that it was built to use, and what Linux calls them
@@ -99,12 +89,6 @@ def engine_failure(status: int | None, text: str) -> str | None:
                 library=library,
             )
         return _("The embedded model needs {package}: run apt-get install {package}, then try again.", package=package)
-    if old := _TOO_OLD.search(text):
-        return _(
-            "The embedded model needs a newer system, one with {version}: upgrade it, or connect a model server with"
-            " `mneme setup`.",
-            version=old[1],
-        )
     return None
 
 

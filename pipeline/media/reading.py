@@ -19,6 +19,7 @@ from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.media.documents import DocumentReader, pieces
 from pipeline.media.files import MediaUnreadable, blind, image_of, image_type
+from pipeline.models.request_body import Part as RequestPart
 from pipeline.skills import SkillRefused, is_zip, read_package
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ BEGINNING = 1_500
 """Characters that are shown of a longer one."""
 SECONDS = 180
 """How long one file may take in all: to fetch, and to be read or heard."""
-SIDE_BY_SIDE = 2
-"""Files of one turn that are fetched and read at a time: fewer than there is room for, so that others get on."""
 NO_ROOM = "too many pictures at once, so it is not shown"
 SHOWN_CHARACTERS = 300
 """Characters that are shown of what a skill is for, and of its files' names, where it is asked whether to keep it."""
@@ -101,26 +100,19 @@ class _AttachmentResult:
         return self.media.file.kind.is_own_voice and not self.media.file.quoted
 
 
+@dataclass(eq=False)
 class MediaReader:
     """Fetches media, reads, sees and hears them, once each, and tells what came of it.
 
     budget: makes that of a turn. imports: takes in what other programs exported; None, without memory: nothing does.
     """
 
-    def __init__(
-        self,
-        store: MediaStore,
-        sources: MediaSources,
-        hears: Transcriber,
-        budget: BudgetOf,
-        imports: ForeignImport | None,
-    ) -> None:
-        self._store = store
-        self._sources = sources
-        self._hears = hears
-        self._budget = budget
-        self._imports = imports
-        self._documents = DocumentReader()
+    store: MediaStore
+    sources: MediaSources
+    hears: Transcriber
+    budget: BudgetOf
+    imports: ForeignImport | None
+    _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
         """What arrivals brought, known by their numbers from now on and not read yet."""
@@ -135,11 +127,10 @@ class MediaReader:
 
         visible: how many pictures the turn shows already.
         """
-        budget = await self._budget(owner, model)
+        budget = await self.budget(owner, model)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
-        own = asyncio.Semaphore(SIDE_BY_SIDE)
-        ones = await asyncio.gather(*(self._one(attachment, model, budget, own) for attachment in results))
+        ones = await asyncio.gather(*(self._one(attachment, model, budget) for attachment in results))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
             if item.refused is None:
@@ -181,22 +172,20 @@ class MediaReader:
     async def image(self, media: Media, model: ChatModel) -> Image:
         """A picture that was sent earlier, for `model`. Raises MediaUnreadable."""
         await _require_sight(model, media)
-        return image_of(media, await self._sources.fetch(media))
+        return image_of(media, await self.sources.fetch(media))
 
     async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
-        again = [await self._store.get(session.owner, number, session.id) for number in arrival.media]
+        again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
         new = [
-            await self._store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
+            await self.store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in arrival.files
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(
-        self, attachment: Attachment, model: ChatModel, budget: Budget, own: asyncio.Semaphore
-    ) -> _AttachmentResult:
+    async def _one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media = attachment.media
         try:
-            async with own, asyncio.timeout(SECONDS):
+            async with asyncio.timeout(SECONDS):
                 return await self._look_at(attachment, model, budget)
         except MediaUnreadable as error:
             why = str(error)
@@ -222,7 +211,7 @@ class MediaReader:
             return await self._told(media, budget)
         if kind is MediaKind.PHOTO:
             return _AttachmentResult(media, media.shown, await self.image(media, model))
-        content = await self._sources.fetch(media)
+        content = await self.sources.fetch(media)
         if image_type(content) is not None:
             await _require_sight(model, media)
             return _AttachmentResult(media, media.shown, image_of(media, content))
@@ -236,24 +225,24 @@ class MediaReader:
             told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
             return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
-        return await self._told(await self._store.learn(media, document.about, document.parts), budget)
+        return await self._told(await self.store.learn(media, document.about, document.parts), budget)
 
     async def _report(self, attachment: Attachment, content: bytes) -> ImportReport | None:
         """What would come of a file that is an export of another program; None: it is a document like any other."""
         name, session = attachment.media.name, attachment.session
         # of a group it would be the memory of all
         is_own = attachment.said.speaker is None and not session.private
-        if self._imports is None or not is_own or not may_be_export(name, content):
+        if self.imports is None or not is_own or not may_be_export(name, content):
             return None
         async with on_disk(name, content) as path:
             try:
-                return await self._imports.look(path, session)
+                return await self.imports.look(path, session)
             except ImportRefused:
                 return None
 
     async def _told(self, media: Media, budget: Budget) -> _AttachmentResult:
         """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
-        parts = await self._store.parts(media)
+        parts = await self.store.parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
         head = f"{media.shown}, {media.about}"
         has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
@@ -268,9 +257,9 @@ class MediaReader:
         )
 
     async def _heard(self, media: Media, budget: Budget) -> _AttachmentResult:
-        parts = await self._store.parts(media)
+        parts = await self.store.parts(media)
         if not parts:
-            if not self._hears.hears:
+            if not self.hears.hears:
                 raise MediaUnreadable(
                     _(
                         "I can't listen to {name}, since no model for that is set: write it, or have"
@@ -278,9 +267,9 @@ class MediaReader:
                         name=media.name,
                     )
                 )
-            text = await self._hears.transcribe(media, await self._sources.fetch(media))
+            text = await self.hears.transcribe(media, await self.sources.fetch(media))
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(text), 1)]
-            media = await self._store.learn(media, "written down", parts)
+            media = await self.store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._told(media, budget)
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
@@ -320,7 +309,7 @@ def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
 
 
 async def _require_sight(model: ChatModel, media: Media) -> None:
-    if not await model.sees():
+    if not await model.can(RequestPart.IMAGES):
         raise MediaUnreadable(blind(model.name, media.name))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ from config.secrets import without_shapes
 from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.service.endpoints import EndpointFacts
-from pipeline.models.answer_stream import at, items
 from pipeline.models.client import is_on_this_machine, tls_context
 from pipeline.models.request_body import Part
+from pipeline.models.sending import at, items
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -60,29 +60,21 @@ class Endpoint:
         )
 
 
+@dataclass(eq=False)
 class EndpointCapabilities:
     """The facts about one model at its endpoint. store None: they last as long as the process.
 
     asks: whether the endpoint is asked how much its models read. afresh: what is kept from before is not believed.
     """
 
-    def __init__(
-        self,
-        model: str,
-        store: EndpointStore | None = None,
-        clock: Clock = system_clock,
-        *,
-        asks: bool = False,
-        afresh: bool = False,
-    ) -> None:
-        self.asks = asks
-        self._model = model
-        self._store = store
-        self._clock = clock
-        self._afresh = afresh
-        self._url: str | None = None
-        self._facts = EndpointFacts()
-        self._silent_until: datetime | None = None
+    model: str
+    store: EndpointStore | None = None
+    clock: Clock = system_clock
+    asks: bool = False
+    afresh: bool = False
+    _url: str | None = field(default=None, init=False)
+    _facts: EndpointFacts = field(default_factory=EndpointFacts, init=False)
+    _silent_until: datetime | None = field(default=None, init=False)
 
     @property
     def told(self) -> bool:
@@ -92,7 +84,7 @@ class EndpointCapabilities:
     @property
     def is_kept(self) -> bool:
         """Whether what is learned of it outlasts the program, so that there may be something to recall."""
-        return self._store is not None
+        return self.store is not None
 
     @property
     def refused(self) -> frozenset[Part]:
@@ -113,29 +105,29 @@ class EndpointCapabilities:
         url = endpoint.address
         if url == self._url:
             return
-        if self._store is not None and not self._afresh:
+        if self.store is not None and not self.afresh:
             try:
-                self._facts = await self._store.read(url, self._model)
+                self._facts = await self.store.read(url, self.model)
             except StoreError as error:
                 log.warning("endpoint_facts_not_read", error=error.loggable)
         self._url = url
 
     async def learn_refused(self, refused: frozenset[Part]) -> None:
         self._facts = replace(self._facts, refused=self._facts.refused | {part.value for part in refused})
-        await self._keep(lambda store, url: store.learn_refused(url, self._model, self._facts.refused))
+        await self._keep(lambda store, url: store.learn_refused(url, self.model, self._facts.refused))
 
     async def ask(self, endpoint: Endpoint) -> None:
         """Ask the endpoint how much the model reads, if that is not known or long ago. Never raises."""
         await self.recall(endpoint)
-        if not self.asks or self._url == OPENAI or not self._is_time(self._clock()):
+        if not self.asks or self._url == OPENAI or not self._is_time(self.clock()):
             return
-        said_window = await ask_window(endpoint.base_url or OPENAI, endpoint.api_key, self._model)
+        said_window = await ask_window(endpoint.base_url or OPENAI, endpoint.api_key, self.model)
         if said_window is None:
-            self._silent_until = self._clock() + UNREACHABLE
+            self._silent_until = self.clock() + UNREACHABLE
             return
-        asked_at = self._clock() if said_window.final else None
+        asked_at = self.clock() if said_window.final else None
         log.info(
-            "endpoint_window", model=self._model, context_tokens=said_window.context_tokens, final=said_window.final
+            "endpoint_window", model=self.model, context_tokens=said_window.context_tokens, final=said_window.final
         )
         self._facts = replace(
             self._facts,
@@ -144,15 +136,15 @@ class EndpointCapabilities:
             asked_at=asked_at,
         )
         facts = (said_window.context_tokens, said_window.output_tokens, asked_at)
-        await self._keep(lambda store, url: store.learn_window(url, self._model, *facts))
+        await self._keep(lambda store, url: store.learn_window(url, self.model, *facts))
         if said_window.blind and Part.IMAGES not in self.refused:
             await self.learn_refused(frozenset({Part.IMAGES}))
 
     async def _keep(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:
-        if self._store is None or self._url is None:
+        if self.store is None or self._url is None:
             return
         try:
-            await learn(self._store, self._url)
+            await learn(self.store, self._url)
         except StoreError as error:  # such as a full disk: then it is learned again after a restart
             log.warning("endpoint_facts_not_kept", error=error.loggable)
 

@@ -13,6 +13,7 @@ from memory.messages import Completion
 if TYPE_CHECKING:
     from config.models import ModelWindow
     from memory.messages import Message, ToolCall
+    from pipeline.models.request_body import Part
 
 OnText = Callable[[str], Awaitable[None]]
 """Is given each piece of an answer's text as it arrives."""
@@ -121,14 +122,11 @@ class ChatModel(Protocol):
     async def load(self) -> None:
         """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
 
-    async def sees(self) -> bool:
-        """Whether it sees pictures: as is known of it, or as it shows when it is asked. Never raises ModelError."""
+    async def can(self, part: Part) -> bool:
+        """Whether it takes a part of a request, such as pictures or tools, as far as is known. Never raises ModelError.
 
-    async def takes_tools(self) -> bool:
-        """Whether it can call tools, as far as is known. Never raises ModelError."""
-
-    async def looks_reliably(self) -> bool:
-        """Whether it tells what follows from what was said, as far as is known. Never raises ModelError."""
+        SECOND_LOOK: whether it tells what follows from what was said.
+        """
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""
@@ -154,14 +152,8 @@ class WrappedModel:
     async def load(self) -> None:
         await self._model.load()
 
-    async def sees(self) -> bool:
-        return await self._model.sees()
-
-    async def takes_tools(self) -> bool:
-        return await self._model.takes_tools()
-
-    async def looks_reliably(self) -> bool:
-        return await self._model.looks_reliably()
+    async def can(self, part: Part) -> bool:
+        return await self._model.can(part)
 
 
 class ModelError(MnemeError):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
@@ -13,12 +12,11 @@ import structlog
 from config.process import connections
 from config.texts import _, ngettext
 from memory.text.tokens import TokenCounter
-from pipeline.models.answer_stream import AnswerStream, with_written_calls
 from pipeline.models.client import NotAModel, client_of, explained, idle_timeout, load_sdk, loggable
 from pipeline.models.endpoint import EndpointCapabilities
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
 from pipeline.models.request_body import Part
-from pipeline.models.sending import ChatRequest
+from pipeline.models.sending import AnswerStream, ChatRequest, with_written_calls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,26 +34,13 @@ MOST_REQUESTS = 1000
 """Connections to one model at most, where the system has handles for them."""
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
-AT_ONCE = 0.3
-"""Seconds; an endpoint that takes longer to be had is one that is being loaded, and the person is told."""
-
-Awaited = TypeVar("Awaited")
-
-
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What stands in requests that don't say otherwise. tools: whether the model can use any."""
-
-    temperature: float | None = None
-    max_output_tokens: int | None = None
-    tools: bool = True
 
 
 class OpenAIModel:
     """One model of one endpoint. `connect` is asked for the endpoint at each call, so it may start on demand.
 
     What the endpoint refuses in a request is left out from then on, and with `known`, after a restart as well.
-    sees: whether the model is known to see pictures; None: its endpoint says, or refuses the first one.
+    temperature, max_output_tokens: of requests that don't say otherwise. unable: what the model itself can't take.
     """
 
     def __init__(
@@ -65,17 +50,19 @@ class OpenAIModel:
         connect: Callable[[], Awaitable[Endpoint]],
         *,
         timeout: float,
-        defaults: Defaults = Defaults(),  # frozen
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
         known: EndpointCapabilities | None = None,
-        sees: bool | None = None,
+        unable: frozenset[Part] = frozenset(),
     ) -> None:
         self.name = name
         self._window = window
         self._connect = connect
         self._timeout = timeout
-        self._defaults = defaults
+        self._temperature = temperature
+        self._max_output_tokens = max_output_tokens
         self._known = known or EndpointCapabilities(name)
-        self._sees = sees
+        self._unable = unable
         self._client: openai.AsyncOpenAI | None = None
         self._endpoint: Endpoint | None = None
         self._under_v1 = False
@@ -95,21 +82,12 @@ class OpenAIModel:
         with contextlib.suppress(ModelError):  # a message that is answered says why not
             await self._open(None)
 
-    async def looks_reliably(self) -> bool:
-        """Whether its second look has not failed the self-test; True where nobody has tested it."""
+    async def can(self, part: Part) -> bool:
+        """Whether it takes a part: where nothing is known, a request shows it, and that is kept."""
+        if part in self._unable:
+            return False
         await self._recall()
-        return Part.SECOND_LOOK not in self._known.refused
-
-    async def sees(self) -> bool:
-        """Whether pictures may be sent to it: where nothing is known, a turn shows it, and that is kept."""
-        if self._sees is None:
-            await self._recall()
-        return self._sees is not False and Part.IMAGES not in self._known.refused
-
-    async def takes_tools(self) -> bool:
-        """Whether its endpoint has not refused them; whether the model can use any is for the catalogue to say."""
-        await self._recall()
-        return self._defaults.tools and Part.TOOLS not in self._known.refused
+        return part not in self._known.refused
 
     async def _recall(self) -> None:
         if not self._known.is_kept:  # where it runs on this machine, asking for its address would load it
@@ -163,7 +141,9 @@ class OpenAIModel:
             self._client = None
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        endpoint = await _while_loading(self._where(), on_wait)
+        if on_wait is not None:  # what is there already is not shown for so long that it could be read
+            await on_wait(_("loading the model"))
+        endpoint = await self._where()
         await load_sdk()
         if self._client is None or endpoint != self._endpoint:
             await self.close()
@@ -188,17 +168,16 @@ class OpenAIModel:
         return isinstance(error, openai.NotFoundError | NotAModel)
 
     def _with_defaults(self, request: ModelRequest) -> ModelRequest:
-        defaults = self._defaults
         return replace(
             request,
-            tools=request.tools if defaults.tools else (),
-            temperature=defaults.temperature if request.temperature is None else request.temperature,
-            max_output_tokens=request.max_output_tokens or defaults.max_output_tokens,
+            tools=() if Part.TOOLS in self._unable else request.tools,
+            temperature=self._temperature if request.temperature is None else request.temperature,
+            max_output_tokens=request.max_output_tokens or self._max_output_tokens,
         )
 
     async def _begin(self, request: ChatRequest) -> ResponseStream:
         """The answer's stream, of the request or of as much of it as the endpoint takes."""
-        without = self._known.refused if self._sees is not False else self._known.refused | {Part.IMAGES}
+        without = self._known.refused | self._unable
         response = await request.send(without)
         if response.refused != without:
             await self._known.learn_refused(response.refused)
@@ -216,25 +195,9 @@ class OpenAIModel:
         return explained(error, self.name, where, waited)
 
 
-async def _while_loading(connecting: Awaitable[Awaited], on_wait: OnWait | None) -> Awaited:
-    """The endpoint that is being connected to; whoever waits longer than a moment for it is told."""
-    if on_wait is None:
-        return await connecting
-    saying = asyncio.create_task(_say_late(on_wait, _("loading the model")))
-    try:
-        return await connecting
-    finally:
-        saying.cancel()
-
-
 def _reading(request: ModelRequest) -> str:
     """What the model does until its first word; the tokens to two digits: an estimate must not look like a count."""
     counter = TokenCounter()
     tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
     tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))
     return ngettext("reading {n} token", "reading {n} tokens", tokens)
-
-
-async def _say_late(on_wait: OnWait, what: str) -> None:
-    await asyncio.sleep(AT_ONCE)
-    await on_wait(what)

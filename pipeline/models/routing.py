@@ -6,34 +6,27 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, ngettext
+from config.waiting import Gate
 from memory.errors import Postponed, StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
+from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from memory.service.preferences import PreferenceStore
+    from memory.service.usage import UsageLog
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ModelAnswer, ModelRequest, OnText
 
 log = structlog.get_logger(__name__)
-
-
-class Meter(Protocol):
-    """Where the tokens of a call are counted."""
-
-    async def record(self, use: TokenUse) -> None:
-        """Add one call."""
-
-    async def tokens_today(self) -> int:
-        """What all calls have cost since midnight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,42 +68,41 @@ class _SharedTime:
 class ModelRouter(WrappedModel):
     """A ChatModel over several; of itself it says what the one that talks does.
 
-    patience: seconds for which all of them together may be silent. has_used_up: whether the chat of a session has used
-    what it may in a day.
+    patience: seconds for which all of them together may be silent. observe: is shown what each call has used.
     """
 
     def __init__(
         self,
         models: Models,
-        meter: Meter,
+        usage: UsageLog,
         counter: TokenCounter,
         *,
         patience: float,
         daily_limit: int | None = None,
-        has_used_up: Callable[[str], Awaitable[bool]] | None = None,
+        observe: Callable[[TokenUse], None] | None = None,
     ) -> None:
         super().__init__(models.balanced)
         self._models = models
-        self._meter = meter
+        self._usage = usage
+        self._observe = observe
         self._counter = counter
         self._patience = patience
         self._daily_limit = daily_limit
-        self._has_used_up = has_used_up
 
-    async def looks_reliably(self) -> bool:
-        """Whether the second look of the model for quick work is worth anything."""
-        return await self._models.fast.looks_reliably()
+    async def can(self, part: Part) -> bool:
+        """What the model that talks can; the second look is that of the model for quick work."""
+        return await (self._models.fast if part is Part.SECOND_LOOK else self._model).can(part)
 
     def others(self) -> tuple[ModelRouter, ...]:
         """The models that can be chosen to talk, each with the same fallbacks, limit and meter."""
         return tuple(
             ModelRouter(
                 replace(self._models, balanced=model),
-                self._meter,
+                self._usage,
                 self._counter,
                 patience=self._patience,
                 daily_limit=self._daily_limit,
-                has_used_up=self._has_used_up,
+                observe=self._observe,
             )
             for model in self._models.others
         )
@@ -147,11 +139,11 @@ class ModelRouter(WrappedModel):
         raise failure
 
     async def _check_limits(self, request: ModelRequest) -> None:
-        if self._has_used_up is not None and request.session_id and await self._has_used_up(request.session_id):
+        if request.session_id and await self._usage.has_used_up(request.session_id):
             raise DailyLimitReached(
                 _("This chat has used what it may in a day: it goes on after midnight, or the bot's owner allows more.")
             )
-        if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
+        if self._daily_limit is not None and await self._usage.tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
                 ngettext(
                     "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
@@ -178,8 +170,10 @@ class ModelRouter(WrappedModel):
             cached_tokens=usage.cached_tokens,
             session_id=request.session_id,
         )
+        if self._observe is not None:
+            self._observe(use)
         try:
-            await self._meter.record(use)
+            await self._usage.record(use)
         except Exception:
             # the answer is there and paid for: a count that can't be written, on a full disk, must not discard it
             log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)
@@ -233,31 +227,23 @@ class YieldingModel(WrappedModel):
 
     def __init__(self, model: ChatModel) -> None:
         super().__init__(model)
-        self._in_front = 0
-        self._quiet = asyncio.Event()
-        self._quiet.set()
+        self._front = Gate()
         self._behind: set[asyncio.Task[ModelAnswer]] = set()
 
     async def quiet(self) -> None:
-        await self._quiet.wait()
+        await self._front.passed()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError, and Postponed for one in the background."""
         if request.background:
             return await self._complete_behind(request)
-        self._in_front += 1
-        self._quiet.clear()
-        for task in self._behind:
-            task.cancel()
-        try:
+        with self._front.shut():
+            for task in self._behind:
+                task.cancel()
             return await self._model.complete(request, on_text)
-        finally:
-            self._in_front -= 1
-            if not self._in_front:
-                self._quiet.set()
 
     async def _complete_behind(self, request: ModelRequest) -> ModelAnswer:
-        if self._in_front:
+        if not self._front.is_open:
             raise Postponed("Somebody waits for the model's answer.")
         task = asyncio.create_task(self._model.complete(request), name=request.purpose)
         self._behind.add(task)

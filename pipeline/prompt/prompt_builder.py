@@ -78,16 +78,6 @@ class Memories:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptSources:
-    """What is remembered and can stand in a prompt, and the skills. None: nothing of it is to."""
-
-    files: DailyNotes | None
-    memories: Memories | None
-    graph: LightRag | None
-    skills: Skills | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Stable:
     """The system message, the baseline memories in it, and what of MEMORY.md it shows.
 
@@ -115,42 +105,39 @@ class Volatile:
     now: str = ""
 
 
+@dataclass(eq=False)
 class PromptBuilder:
     """Builds both parts, each within its budget and in the words that suit the model.
 
-    budget: makes that of a turn; what a model takes may become known only while the program runs.
+    files, memories, graph: what is remembered and can stand in a prompt; None: nothing of it is to. budget: makes that
+    of a turn; what a model takes may become known only while the program runs.
     """
 
-    def __init__(
-        self,
-        style: PromptStyle,
-        sources: PromptSources,
-        budget: BudgetOf,
-        clock: Clock,
-        zone_of: TimezoneLookup,
-    ) -> None:
-        self._style = style
-        self._sources = sources
-        self.budget = budget
-        self._clock = clock
-        self._zone_of = zone_of
+    style: PromptStyle
+    files: DailyNotes | None
+    memories: Memories | None
+    graph: LightRag | None
+    skills: Skills | None
+    budget: BudgetOf
+    clock: Clock
+    zone_of: TimezoneLookup
 
     @property
     def most_messages(self) -> int | None:
         """So many messages of a conversation are shown; None: all."""
-        return self._style.most_messages
+        return self.style.most_messages
 
     def request(self, stable: Stable, volatile: Volatile, spoken: Sequence[Message]) -> list[Message]:
         """The messages for the model: the two parts and the conversation, whose newest message is its last."""
         messages = with_volatile(spoken, volatile) if volatile.text.text else list(spoken)
-        if not self._style.plain:
+        if not self.style.plain:
             return [stable.message, *messages]
         plain = (plain_line(line) for line in (*stable.lines, *volatile.lines))
         memories = dict.fromkeys(f"- {line}" for line in plain if line)
         question = spoken[-1].content
         asked = asks(question) or bool(asked_in(question))
-        identity, rest = self._style.identity, stable.message.content.removeprefix(self._style.identity)
-        unknown = f" {PLAIN_UNKNOWN}" if asked and self._sources.memories is not None else ""
+        identity, rest = self.style.identity, stable.message.content.removeprefix(self.style.identity)
+        unknown = f" {PLAIN_UNKNOWN}" if asked and self.memories is not None else ""
         parts = [f"{identity}{unknown}{rest}", volatile.now]
         parts += ["\n".join([PLAIN_MEMORY_HEADER, *memories])] if memories else []
         examples = () if asked else plain_examples()
@@ -163,7 +150,7 @@ class PromptBuilder:
 
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
         """What fits `question`, for both parts."""
-        memories = self._sources.memories
+        memories = self.memories
         if memories is None:
             return NOTHING
         return await memories.recall.find(question, session.owner, visible)
@@ -173,18 +160,18 @@ class PromptBuilder:
 
         Nothing in it depends on what was found for a message, which is only read with the rest.
         """
-        style = self._style
+        style = self.style
         lines: list[str] = []
         parts, unreadable = [style.identity], None
-        if self._sources.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
-            parts.append(skill_prompt(await self._sources.skills.all(), budget.text)[0])
+        if self.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
+            parts.append(skill_prompt(await self.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
-        if self._sources.files is not None:
-            memory = await self._sources.files.read(session.owner, self._clock())
+        if self.files is not None:
+            memory = await self.files.read(session.owner, self.clock())
             unreadable = memory.unreadable
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
-            unseen = without_visible(memory, visible.messages, self._zone_of(session.owner))
+            unseen = without_visible(memory, visible.messages, self.zone_of(session.owner))
             memory = fitted(unseen, budget.memory, budget)
             context, already_in_prompt = memory.to_context(), already_in_prompt.with_lines(memory.long_term)
             log.info(f"Memory context: {len(context)} chars")
@@ -192,7 +179,7 @@ class PromptBuilder:
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
         pool: Pool | None = None
         baseline: tuple[Activated, ...] = ()
-        if (memories := self._sources.memories) is not None:
+        if (memories := self.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
             pool = await memories.activation.pool(session.owner, room, lookup)
             baseline = memories.activation.baseline(pool, room, budget.text, already_in_prompt)
@@ -200,7 +187,7 @@ class PromptBuilder:
         parts += ["\n".join([RULES_HEADER, *rules])] if rules and not style.plain else []
         if visible.summary and not visible.summary_provenance.is_foreign:
             parts.append(_summary(visible, budget))
-        message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock())
+        message = Message(Role.SYSTEM, "\n\n".join(parts), self.clock())
         return Stable(message, baseline, already_in_prompt, pool, unreadable, (*lines, *rules))
 
     async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
@@ -228,7 +215,7 @@ class PromptBuilder:
 
         answered: the messages themselves, of which nothing is said again. photos: they show some. task: they are one.
         """
-        tokens, memories = budget.relevant, self._sources.memories
+        tokens, memories = budget.relevant, self.memories
         shared, besides = await self._shared(session, stable.shown, budget)
         passages = await asyncio.gather(
             self._earlier(lookup, visible, besides, tokens), self._in_graph(session, question)
@@ -244,7 +231,7 @@ class PromptBuilder:
             context = memories.activation.contextual(
                 stable.pool, stable.baseline, remaining, budget.text, already_in_prompt
             )
-        plain = self._style.plain
+        plain = self.style.plain
         memory_lines = [memory.line for memory in context]
         cut = [(memory.provenance, budget.cut(memory.text, tokens)) for memory in passages if memory.text]
         if plain:
@@ -259,7 +246,7 @@ class PromptBuilder:
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []
         parts += [TASK_HINT.format(hour=task.hour)] if task is not None else []
-        now = f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}"
+        now = f"{NOW_HEADER} {self.clock().astimezone(self.zone_of(session.id)):%A %Y-%m-%d %H:%M}"
         parts += [] if plain else [now]
         provenance = worst(memory.provenance for memory in (*passages, *quoted))
         text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance, messages=passages[0].messages)
@@ -269,11 +256,11 @@ class PromptBuilder:
         self, session: Session, shown: AlreadyInPrompt, budget: Budget
     ) -> tuple[list[str], AlreadyInPrompt]:
         """Lines of what others share with a chat, newest first, and what the prompt says with them."""
-        if self._sources.memories is None or self._sources.memories.sharing is None:
+        if self.memories is None or self.memories.sharing is None:
             return [], shown
-        entries = await self._sources.memories.sharing.by_others(session.owner, MOST_SHARED)
+        entries = await self.memories.sharing.by_others(session.owner, MOST_SHARED)
         lines, remaining = list[str](), min(SHARED_TOKENS, budget.relevant)
-        zone = self._zone_of(session.owner)
+        zone = self.zone_of(session.owner)
         for entry in entries:
             day = f"{entry.shared_at.astimezone(zone):%Y-%m-%d}" if entry.shared_at is not None else ""
             line = f"- {entry.shared_by}, {day}: {in_line(entry.content, SHARED_CHARACTERS)}"
@@ -284,15 +271,15 @@ class PromptBuilder:
         return lines, shown
 
     async def _earlier(self, lookup: Found, visible: Transcript, besides: AlreadyInPrompt, tokens: int) -> Passage:
-        if (memories := self._sources.memories) is None:
+        if (memories := self.memories) is None:
             return Passage("")
-        whole = not self._style.plain
+        whole = not self.style.plain
         return await memories.recall.relevant(lookup, visible, tokens, besides=besides, whole_exchanges=whole)
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
-        if self._sources.graph is None or session.private:  # the server keeps what it was asked
+        if self.graph is None or session.private:  # the server keeps what it was asked
             return Passage("")
-        return await self._sources.graph.relevant(question)
+        return await self.graph.relevant(question)
 
 
 def with_summary_of_others(messages: Sequence[Message], visible: Transcript, budget: Budget) -> list[Message]:

@@ -72,6 +72,7 @@ class _Kept:
     doubted: list[NamedMemory] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class AutoCapture:
     """Captures from the words that the user typed; forwarded and attached text never writes memory.
 
@@ -83,44 +84,29 @@ class AutoCapture:
 
     name = "AutoCapture"
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        memory: LongTermMemory,
-        learning: Learning,
-        facts: FactStore,
-        checker: FactChecker,
-        sessions: SessionService,
-        zone_of: TimezoneLookup,
-        lookup: MemoryLookup,
-        sharing: Sharing,
-        *,
-        enabled: bool,
-        tells: Callable[[str], bool],
-    ) -> None:
-        self._lookup = lookup
-        self._sharing = sharing
-        self._ledger = ledger
-        self._memory = memory
-        self._learning = learning
-        self._facts = facts
-        self._checker = checker
-        self._sessions = sessions
-        self._zone_of = zone_of
-        self._enabled = enabled
-        self._tells = tells
+    ledger: Ledger
+    memory: LongTermMemory
+    learning: Learning
+    facts: FactStore
+    checker: FactChecker
+    sessions: SessionService
+    zone_of: TimezoneLookup
+    lookup: MemoryLookup
+    sharing: Sharing
+    enabled: bool
+    tells: Callable[[str], bool]
 
     async def process(self, turn: Turn) -> None:
         """Capture, and say so in quiet lines under the reply."""
-        if not self._enabled or turn.replaces_turn is not None:
+        if not self.enabled or turn.replaces_turn is not None:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
         if turn.session.private:
             if any(requested(message.content) is not None for message in typed):
                 turn.notices.append(Notice(_(_NOT_KEPT)))
             return
-        notices_enabled = self._tells(turn.session.id)
-        of_family = await self._sharing.includes(turn.session.owner)
+        notices_enabled = self.tells(turn.session.id)
+        of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         for message in typed:
             if message.speaker is None and is_list(message.content):
@@ -129,12 +115,12 @@ class AutoCapture:
                 continue
             outcome = await self._keep(turn.session, message, (message.speaker or sender) if of_family else None)
             if objects(message.content):
-                outcome.doubted = await self._lookup.stated_in(
+                outcome.doubted = await self.lookup.stated_in(
                     await self._answer(turn), turn.session.owner, MOST_TO_FORGET
                 )
             turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            is_refused = not of_family and self._sharing.enabled and is_for_all(message.content)
+            is_refused = not of_family and self.sharing.enabled and is_for_all(message.content)
             turn.notices += _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=is_refused)
 
     async def _answer(self, turn: Turn) -> str:
@@ -142,7 +128,7 @@ class AutoCapture:
         quoted = [arrival.quoted.text for arrival in turn.arrivals if arrival.quoted is not None]
         if quoted:
             return quoted[-1]
-        messages = (await self._sessions.transcript(turn.session.id)).messages
+        messages = (await self.sessions.transcript(turn.session.id)).messages
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
     async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Kept:
@@ -156,7 +142,7 @@ class AutoCapture:
         text = message.content if request is None else request.besides
         if (forget := to_forget(text)) is not None:
             text = forget.besides
-            outcome.to_forget = await self._lookup.meant_by(forget.what, owner, MOST_TO_FORGET)
+            outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MOST_TO_FORGET)
         statements = captured(text)
         note = await self._new_note(owner, request.what, outcome) if request is not None else None
         plans = [
@@ -164,8 +150,8 @@ class AutoCapture:
         ]
         if note is None and not plans:
             return outcome
-        day = message.created_at.astimezone(self._zone_of(session.id)).date()
-        async with self._ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
+        day = message.created_at.astimezone(self.zone_of(session.id)).date()
+        async with self.ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
                 await self._write_note(change, note, _note_line(note, day), outcome)
                 if sharer is not None and outcome.note_entry is not None and is_for_all(message.content):
@@ -193,13 +179,13 @@ class AutoCapture:
 
     async def _new_note(self, owner: str, what: str, outcome: _Kept) -> str | None:
         """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
-        outcome.note_entry = await self._learning.reinforce_known(owner, what)
-        return None if await self._lookup.is_written(what, owner) else what
+        outcome.note_entry = await self.learning.reinforce_known(owner, what)
+        return None if await self.lookup.is_written(what, owner) else what
 
     async def _note_again(self, owner: str, line: str, outcome: _Kept) -> None:
         """Note it anew: a person was editing the file, and their edit won."""
         try:
-            await self._memory.append(owner, line, Author.CAPTURE)
+            await self.memory.append(owner, line, Author.CAPTURE)
         except MemoryRefused as error:
             outcome.note, outcome.note_refused = None, str(error)
 
@@ -208,7 +194,7 @@ class AutoCapture:
             # two sentences of a message may replace the same
             holding = [entry for entry in replaces if await change.is_current(entry)]
             try:
-                learned = await self._learning.learn_in(change, owner, new, holding[0].name if holding else None)
+                learned = await self.learning.learn_in(change, owner, new, holding[0].name if holding else None)
             except MemoryRefused as error:
                 outcome.refusals.append(str(error))
                 continue
@@ -221,25 +207,25 @@ class AutoCapture:
         """What a capture is to become, and what it takes the place of; None where it is known."""
         if not captured.may_replace:
             return _made_of(captured, None, message.speaker), []
-        if await self._learning.reinforce_known(session.owner, captured.text) is not None:
+        if await self.learning.reinforce_known(session.owner, captured.text) is not None:
             return None
         look = await self._look(session, message, captured)
         replaces = [memory.entry for memory in look.replaces if memory.entry is not None]
         if look.repeats and not replaces:
-            await self._learning.reinforce_known(session.owner, look.repeats[0].text)
+            await self.learning.reinforce_known(session.owner, look.repeats[0].text)
             return None
         return _made_of(captured, replaces[0] if replaces else None, message.speaker), replaces
 
     async def _look(self, session: Session, message: Message, captured: Captured) -> CheckedFact:
         """What a model says that a correction replaces or repeats: nothing where it is unsure, or does not answer."""
         fact = Fact("", captured.text, Kind.FACT, citation=Citation(None, captured.text), person=message.speaker)
-        memories = await self._facts.related(session.owner, [fact], _NO_MESSAGE)
+        memories = await self.facts.related(session.owner, [fact], _NO_MESSAGE)
         if not memories:
             return CheckedFact(fact)
-        before = (await self._sessions.transcript(session.id)).messages[-BEFORE:]
-        excerpt = Excerpt([message], self._zone_of(session.id), before)
+        before = (await self.sessions.transcript(session.id)).messages[-BEFORE:]
+        excerpt = Excerpt([message], self.zone_of(session.id), before)
         deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
-        (checked,), _none = await self._checker.check([fact], excerpt, memories, deadline)
+        (checked,), _none = await self.checker.check([fact], excerpt, memories, deadline)
         return checked if checked.doubt is None else CheckedFact(fact)
 
 

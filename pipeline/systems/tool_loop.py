@@ -18,6 +18,7 @@ from memory.search.search import Filter
 from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
+from pipeline.models.request_body import Part
 from pipeline.tools.toolbox import Asking, ToolContext
 
 if TYPE_CHECKING:
@@ -78,46 +79,38 @@ class _Used:
                 self.limit.reschedule(end + loop.time() - started)
 
 
+@dataclass(eq=False)
 class ToolLoop:
     """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
 
-    recall_only: what to say where no model answers; None, without memory: only why. reminders: answers what asks for
+    recall: what is said where no model answers; None, without memory: only why. reminders: answers what asks for
     a reminder where the model has no tool for it.
     """
 
     name = "ToolLoop"
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        limits: TurnLimits,
-        recall_only: NoModelFallback | None,
-        reminders: PlainReminders | None,
-        clock: Clock,
-    ) -> None:
-        self._toolbox = toolbox
-        self._reminders = reminders
-        self._limits = limits
-        self._recall_only = recall_only
-        self._clock = clock
+    toolbox: Toolbox
+    limits: TurnLimits
+    recall: Recall | None
+    reminders: PlainReminders | None
+    clock: Clock
 
     async def process(self, turn: Turn) -> None:
         """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
         try:
-            async with asyncio.timeout(self._limits.seconds) as limit:
+            async with asyncio.timeout(self.limits.seconds) as limit:
                 if not await self._offers_reminder(turn):
                     await self._loop(turn, limit)
         except ModelError as error:
-            if self._recall_only is None or not error.elsewhere or turn.produced:
+            if self.recall is None or not error.elsewhere or turn.produced:
                 raise
-            question = "\n".join(message.content for message in turn.user_messages)
-            raise Recalled(await self._recall_only.about(turn, question, str(error)), error) from error
+            raise Recalled(await _recalled(self.recall, turn, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
                     "This took longer than {seconds} seconds and was ended: ask for less at a time, or raise"
                     " TURN_MAX_SECONDS.",
-                    seconds=f"{self._limits.seconds:g}",
+                    seconds=f"{self.limits.seconds:g}",
                 )
             ) from None
 
@@ -142,11 +135,11 @@ class ToolLoop:
         """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
         is_one = len(typed) == len(turn.user_messages) == 1
-        if self._reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
+        if self.reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
             return False
-        answer = await self._reminders.answer(turn.session, typed[0], turn.talking, spoken())
+        answer = await self.reminders.answer(turn.session, typed[0], turn.talking, spoken())
         if answer is not None:
-            turn.produced.append(Message(Role.ASSISTANT, answer, self._clock()))
+            turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
@@ -177,14 +170,14 @@ class ToolLoop:
         return again if _says_something(again) else first
 
     async def _ask(self, turn: Turn, messages: list[Message], used: _Used) -> ModelAnswer:
-        if used.model_calls >= self._limits.model_calls:
+        if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
                 ngettext(
                     "I called the model {n} time without coming to an end: ask in smaller steps, or raise"
                     " TURN_MAX_MODEL_CALLS.",
                     "I called the model {n} times without coming to an end: ask in smaller steps, or raise"
                     " TURN_MAX_MODEL_CALLS.",
-                    self._limits.model_calls,
+                    self.limits.model_calls,
                 )
             )
         used.model_calls += 1
@@ -210,14 +203,14 @@ class ToolLoop:
                 raise LimitReached(
                     _("I went in circles, calling {tool} with the same words: rephrase, or /retry.", tool=call.name)
                 )
-        if used.tool_calls > self._limits.tool_calls:
+        if used.tool_calls > self.limits.tool_calls:
             raise LimitReached(
                 ngettext(
                     "This needed more than {n} tool call and was ended: ask in smaller steps, or raise"
                     " TURN_MAX_TOOL_CALLS.",
                     "This needed more than {n} tool calls and was ended: ask in smaller steps, or raise"
                     " TURN_MAX_TOOL_CALLS.",
-                    self._limits.tool_calls,
+                    self.limits.tool_calls,
                 )
             )
 
@@ -237,18 +230,18 @@ class ToolLoop:
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls
-        group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=turn.provenance.kept, tool_calls=calls)]
+        group = [Message(Role.ASSISTANT, answer.text, self.clock(), provenance=turn.provenance.kept, tool_calls=calls)]
         earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
             await _shown(turn.channel.show_tool(call.name))
-            result = await self._toolbox.run(context, call, earlier)
+            result = await self.toolbox.run(context, call, earlier)
             earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
             group.append(
                 Message(
                     Role.TOOL,
                     bounded,
-                    self._clock(),
+                    self.clock(),
                     speaker=call.name,
                     provenance=result.provenance.kept,
                     tool_call_id=call.id,
@@ -262,19 +255,19 @@ class ToolLoop:
         text = answer.text.strip()
         if not answer.is_whole:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance_of(text)))
+        turn.produced.append(Message(Role.ASSISTANT, text, self.clock(), provenance=turn.provenance_of(text)))
         turn.partial = ""
 
 
 async def _can_set_reminders(turn: Turn) -> bool:
     """Whether the model that talks has the tool for it, as far as is known."""
     assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-    return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.takes_tools()
+    return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.can(Part.TOOLS)
 
 
 async def _why_unseen(model: ChatModel) -> str:
     """Why the answer was given without the pictures."""
-    if await model.sees():
+    if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
     return blind(model.name)
 
@@ -308,24 +301,17 @@ class Recalled(ModelError):
         return self._cause.loggable
 
 
-class NoModelFallback:
-    """What is said when no model answers: why, and what memory holds about the question.
+async def _recalled(recall: Recall, turn: Turn, reason: str) -> str:
+    """Why no model answers, and the lines of memory that fit the question best.
 
-    This is no model: what it says is the failed turn's sentence, so it enters no transcript, no note and no prompt.
+    That it was asked before is none of them, nor what was noted of this very message. This is no model: what it says is
+    the failed turn's sentence, so it enters no transcript, no note and no prompt.
     """
-
-    def __init__(self, recall: Recall) -> None:
-        self._recall = recall
-
-    async def about(self, turn: Turn, question: str, reason: str) -> str:
-        """Why no model answers, and the lines of memory that fit `question` best.
-
-        That it was asked before is none of them, nor what was noted of this very message.
-        """
-        hits = await self._recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)
-        results = [result for result in hits if not _says_nothing_new(result.hit, turn)]
-        if not results:
-            return reason
-        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
-        lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
-        return "\n".join([head, "", _("What I remember about that:"), *lines])
+    question = "\n".join(message.content for message in turn.user_messages)
+    hits = await recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)
+    results = [result for result in hits if not _says_nothing_new(result.hit, turn)]
+    if not results:
+        return reason
+    head = _("No model answers, so I can only recall, not think. {why}", why=reason)
+    lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
+    return "\n".join([head, "", _("What I remember about that:"), *lines])

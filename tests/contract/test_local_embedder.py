@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from config.settings import LOCAL_EMBEDDER
 from memory.log.sessions import Address
 from memory.search.vectors import EmbedderError
+from pipeline.embedding.embedders import LocalEmbedder, check_packages
 from pipeline.embedding.local_child import LONGEST_TEXT, readable
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:
@@ -60,72 +60,67 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 @pytest.fixture
-async def models() -> AsyncIterator[LocalModels]:
-    opened = LocalModels()
+async def models() -> AsyncIterator[LocalEmbedder]:
+    opened = LocalEmbedder()
     yield opened
     await opened.close()
 
 
-async def test_vectors_of_the_like_are_near_and_do_not_depend_on_what_was_asked_before(models: LocalModels) -> None:
-    embedder = LocalEmbedder(models)
-    asked = (await embedder.embed([QUESTION], are_queries=True))[0]
-    answer, other = await embedder.embed([SAID, DIARY[0]])
+async def test_vectors_of_the_like_are_near_and_do_not_depend_on_what_was_asked_before(models: LocalEmbedder) -> None:
+    asked = (await models.embed([QUESTION], are_queries=True))[0]
+    answer, other = await models.embed([SAID, DIARY[0]])
     assert len(asked) == 384
     assert cosine(asked, answer) > cosine(asked, other) + 0.03
-    assert [list(vector) for vector in await embedder.embed([DIARY[0], SAID])] == [list(other), list(answer)]
+    assert [list(vector) for vector in await models.embed([DIARY[0], SAID])] == [list(other), list(answer)]
 
 
-async def test_a_question_and_what_answers_it_are_given_other_vectors(models: LocalModels) -> None:
-    embedder = LocalEmbedder(models)
-    assert [*(await embedder.embed([SAID]))[0]] != [*(await embedder.embed([SAID], are_queries=True))[0]]
+async def test_a_question_and_what_answers_it_are_given_other_vectors(models: LocalEmbedder) -> None:
+    assert [*(await models.embed([SAID]))[0]] != [*(await models.embed([SAID], are_queries=True))[0]]
 
 
 @pytest.mark.parametrize("question", ["Welches Fleisch verträgt unser Haustier nicht?", "哪种肉我们的宠物不能吃？"])
-async def test_a_question_in_another_language_is_near_what_answers_it(models: LocalModels, question: str) -> None:
-    embedder = LocalEmbedder(models)
-    asked = (await embedder.embed([question], are_queries=True))[0]
-    answer, *others = await embedder.embed([SAID, *DIARY])
+async def test_a_question_in_another_language_is_near_what_answers_it(models: LocalEmbedder, question: str) -> None:
+    asked = (await models.embed([question], are_queries=True))[0]
+    answer, *others = await models.embed([SAID, *DIARY])
     assert all(cosine(asked, answer) > cosine(asked, other) for other in others)
 
 
 async def test_the_process_is_started_when_needed_and_ends_when_nobody_asks() -> None:
-    assert LocalModels().pid is None
-    models = LocalModels(idle=0)
-    await LocalEmbedder(models).embed(["hello"])
+    assert LocalEmbedder().pid is None
+    models = LocalEmbedder(idle=0)
+    await models.embed(["hello"])
     pid = models.pid
     assert pid is not None
     ended, _, _ = await asyncio.to_thread(select.select, [os.pidfd_open(pid)], [], [], 20)
     assert ended
-    await LocalEmbedder(models).embed(["hello again"])
+    await models.embed(["hello again"])
     await models.close()
 
 
-async def test_a_killed_process_fails_one_request_at_most_and_is_started_again(models: LocalModels) -> None:
-    embedder = LocalEmbedder(models)
-    before = await embedder.embed(["hello"])
+async def test_a_killed_process_fails_one_request_at_most_and_is_started_again(models: LocalEmbedder) -> None:
+    before = await models.embed(["hello"])
     assert models.pid is not None
     os.kill(models.pid, signal.SIGKILL)
     try:
-        after = await embedder.embed(["hello"])
+        after = await models.embed(["hello"])
     except EmbedderError:
-        after = await embedder.embed(["hello"])
+        after = await models.embed(["hello"])
     assert [*after[0]] == [*before[0]]
 
 
-async def test_whoever_gives_up_gets_nobody_elses_answer(models: LocalModels) -> None:
-    embedder = LocalEmbedder(models)
-    wanted = await embedder.embed([QUESTION])
-    given_up = asyncio.create_task(embedder.embed([DIARY[0]]))
+async def test_whoever_gives_up_gets_nobody_elses_answer(models: LocalEmbedder) -> None:
+    wanted = await models.embed([QUESTION])
+    given_up = asyncio.create_task(models.embed([DIARY[0]]))
     await asyncio.sleep(0)
     given_up.cancel()
-    assert [*(await embedder.embed([QUESTION]))[0]] == [*wanted[0]]
+    assert [*(await models.embed([QUESTION]))[0]] == [*wanted[0]]
 
 
 async def test_files_that_are_not_the_known_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.embedding.local_models._DIGEST", "0" * 64)
-    models = LocalModels()
+    monkeypatch.setattr("pipeline.embedding.embedders._DIGEST", "0" * 64)
+    models = LocalEmbedder()
     with pytest.raises(EmbedderError, match="is not the file that it should be"):
-        await LocalEmbedder(models).embed(["hello"])
+        await models.embed(["hello"])
     await models.close()
 
 
@@ -133,9 +128,9 @@ HOSTILE = ("\ufdfa" * 5_000, "\0", "", " ", "a\u0301" * 3_000, "\ud800", "\U0010
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-async def test_whatever_is_said_gets_a_vector(models: LocalModels, text: str) -> None:
+async def test_whatever_is_said_gets_a_vector(models: LocalEmbedder, text: str) -> None:
     for are_queries in (True, False):
-        (vector,) = await LocalEmbedder(models).embed([text], are_queries=are_queries)
+        (vector,) = await models.embed([text], are_queries=are_queries)
         assert len(vector) == 384
         assert all(map(math.isfinite, vector))
 
@@ -154,10 +149,10 @@ def test_no_character_in_normal_form_becomes_more_than_the_engine_has_room_for()
     }
 
 
-async def test_a_processor_that_lacks_what_the_engine_needs_is_named(models: LocalModels) -> None:
-    await LocalEmbedder(models).embed(["hello"])
+async def test_a_processor_that_lacks_what_the_engine_needs_is_named(models: LocalEmbedder) -> None:
+    await models.embed(["hello"])
     assert models.pid is not None
-    asking = asyncio.create_task(LocalEmbedder(models).embed(["hello again"]))
+    asking = asyncio.create_task(models.embed(["hello again"]))
     await asyncio.sleep(0)  # it has begun, and has not asked the process yet
     os.kill(models.pid, signal.SIGILL)
     with pytest.raises(EmbedderError, match="needs a processor with AVX2"):

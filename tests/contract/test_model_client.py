@@ -16,7 +16,8 @@ from memory.messages import Completion, Message, Role, ToolCall
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.memory_prompts import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
-from pipeline.models.openai_model import Defaults, OpenAIModel
+from pipeline.models.openai_model import OpenAIModel
+from pipeline.models.request_body import Part
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, ShowsPage, Streams
 
@@ -48,7 +49,8 @@ async def client_of(
         ModelWindow(8_000, 1_000),
         connect,
         timeout=patience,
-        defaults=Defaults(temperature, longest),
+        temperature=temperature,
+        max_output_tokens=longest,
     )
     try:
         yield client
@@ -111,7 +113,7 @@ async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelSe
     await client.complete(asked)
     await client.complete(asked)
     await client.close()
-    assert told == ["loading the model", "reading 1,300 tokens", "thinking", "reading 1,300 tokens", "thinking"]
+    assert told == ["loading the model", "reading 1,300 tokens", "thinking"] * 2
 
 
 async def test_nothing_is_started_to_tell_what_nobody_keeps() -> None:
@@ -119,9 +121,9 @@ async def test_nothing_is_started_to_tell_what_nobody_keeps() -> None:
         raise AssertionError("a model on this machine would be loaded")
 
     client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
-    assert await client.takes_tools()
-    assert await client.sees()
-    assert await client.looks_reliably()
+    assert await client.can(Part.TOOLS)
+    assert await client.can(Part.IMAGES)
+    assert await client.can(Part.SECOND_LOOK)
 
 
 async def test_what_a_first_answer_would_wait_for_can_be_done_before_it(model: ModelServer) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.tasks import Backoff
-from bot.telegram import client, inbox, outbox
+from bot.telegram import inbox, outbox, sources
+from config.waiting import Backoff
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, serving
 
@@ -24,7 +24,7 @@ def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Backoff.next
     # but not before the server says that it may be
     monkeypatch.setattr(Backoff, "next", lambda self, at_least=0: max(at_least, whole(self) / 20))
-    for module, name in ((client, "TRY_PAUSE"), (inbox, "SWEEP_PAUSE"), (outbox, "CLOSING_SECONDS")):
+    for module, name in ((sources, "TRY_PAUSE"), (inbox, "SWEEP_PAUSE"), (outbox, "CLOSING_SECONDS")):
         monkeypatch.setattr(module, name, getattr(module, name) / 20)
 
 

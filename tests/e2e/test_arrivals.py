@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.tasks import Backoff
 from bot.telegram import calls
+from config.waiting import Backoff
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import DOWNLOAD
 from tests.support.servers.telegram_files import Sent, document, photo

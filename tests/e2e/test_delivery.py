@@ -8,8 +8,8 @@ import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
-from bot.tasks import LONGEST_PAUSE, Backoff
 from bot.telegram.calls import Trouble, explained
+from config.waiting import LONGEST_PAUSE, Backoff
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.tasks import Backoff
 from bot.telegram import inbox, sources
+from config.waiting import Backoff
 from memory.errors import StoreError
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, Says

@@ -21,7 +21,7 @@ from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.search.vectors import Embedding, Vectors
-from pipeline.embedding.endpoint_embedder import EndpointEmbedder
+from pipeline.embedding.embedders import EndpointEmbedder
 from pipeline.models.endpoint import Endpoint
 from tests.support.fakes import Person
 from tests.support.figures import figures
@@ -335,7 +335,7 @@ async def test_a_secret_is_not_sent_to_the_embedder(start: OpenApp, model: Model
 async def test_the_local_model_without_its_packages_is_said_in_status_and_nothing_is_sent_away_instead(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("pipeline.embedding.local_models._NEEDED", ("numpy", "no_such_package"))
+    monkeypatch.setattr("pipeline.embedding.embedders._NEEDED", ("numpy", "no_such_package"))
     async with start(embedding_model=name) as app:
         person = Person(app)
         await talked(person)

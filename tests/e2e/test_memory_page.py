@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from bot.web.asgi import HOST, memory_served, web_served
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
 from bot.web.page.server import page_app
+from bot.web.server import HOST, memory_served, web_served
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports

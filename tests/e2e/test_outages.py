@@ -10,10 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 from telegram.error import RetryAfter
 
-from bot.telegram import client as token_module
+from bot.telegram import sources as token_module
 from bot.telegram.calls import LONGEST_FLOOD, explained
-from bot.telegram.client import FOR_GOOD, TOLD_FROM, TokenWatch
 from bot.telegram.service import run_telegram
+from bot.telegram.sources import FOR_GOOD, TOLD_FROM, TokenWatch
 from config.errors import ConfigurationError
 from memory.service.menu_cache import MenuCache
 from tests.support.serving import ANN, texts

@@ -14,9 +14,8 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address, Session, SessionState
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
-from pipeline.runner import Pipeline, PipelineError
+from pipeline.runner import PLACES, Pipeline, PipelineError
 from pipeline.turn import Turn
-from pipeline.turn_limiter import PLACES
 from tests.support.fakes import FakeChannel
 from tests.support.servers.model import Fails, Says
 

@@ -15,8 +15,7 @@ import pytest
 
 import bot
 from bot.setup.questions import whole_url, write_settings
-from bot.setup.setup import claim_link, qr_code
-from bot.setup.setup_model import set_up_model, that_fit
+from bot.setup.setup import claim_link, qr_code, set_up_model, that_fit
 from config.models import load_catalogue
 from config.settings import load_settings
 from memory.access import AccessList
@@ -181,7 +180,7 @@ def test_only_embedded_models_that_the_machine_can_hold_are_offered(memory: int,
 async def test_a_smaller_embedded_model_can_be_chosen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup_model.memory_of_machine", lambda: 2_000_000_000)
+    monkeypatch.setattr("bot.setup.setup.memory_of_machine", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out

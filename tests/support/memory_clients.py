@@ -15,7 +15,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
 from bot.mcp_server.http import mcp_of
-from bot.web.asgi import web_served
+from bot.web.server import web_served
 from tests.support.processes import ROOT
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, NewEntry
 from memory.text.tokens import TokenCounter
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder
 from pipeline.prompt.prompts import STYLES
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
@@ -57,9 +57,10 @@ class Family:
         self.memory = MemoryServices(settings, database, counter, clock)
         self.store = Store.over(database, clock)
         memories = Memories(self.memory.recall, self.memory.activation, 800, self.memory.sharing)
-        sources = PromptSources(self.memory.daily_notes, memories, None)
         self.budget = Budget("", ModelWindow(128_000, 8_000), counter)
-        self.builder = PromptBuilder(STYLES["full"], sources, self._budget, clock, in_utc)
+        self.builder = PromptBuilder(
+            STYLES["full"], self.memory.daily_notes, memories, None, None, self._budget, clock, in_utc
+        )
         self.of: dict[str, str] = {}
         self.shared: set[str] = set()
         self.maybe: set[str] = set()

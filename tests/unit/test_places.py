@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pipeline.turn_limiter import TurnLimiter
+from pipeline.runner import TurnLimiter
 
 
 async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:

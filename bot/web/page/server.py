@@ -1,4 +1,4 @@
-"""The routes of the memory page: the page itself, and what it asks for, as JSON."""
+"""The routes of the memory page: the page itself, its words, and what it asks for, as JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic_core import to_jsonable_python
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from bot.web.page.access import Guard
 from bot.web.page.data import PageData
-from bot.web.page.texts import page_texts
-from config.texts import use_language
+from config.texts import N_, _, use_language
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -29,9 +29,63 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+TEXTS = {
+    "title": N_("What I remember"),
+    "timeline": N_("Memories"),
+    "conversations": N_("Conversations"),
+    "changes": N_("Changes"),
+    "file": N_("Notes file"),
+    "last": N_("Last answer"),
+    "import": N_("Import"),
+    "search": N_("Search memories and conversations"),
+    "all": N_("All"),
+    "live": N_("In use"),
+    "unsure": N_("To confirm"),
+    "past": N_("Past"),
+    "more": N_("Show more"),
+    "nothing": N_("Nothing here yet."),
+    "not_found": N_("I found nothing about that."),
+    "open_conversation": N_("Show the conversation"),
+    "replaced_by": N_("Replaced by"),
+    "holds_until": N_("Until"),
+    "holds_since": N_("Since"),
+    "fades": N_("Fades after"),
+    "strength": N_("Strength"),
+    "archived": N_("Archived"),
+    "edit": N_("Edit"),
+    "save": N_("Save"),
+    "cancel": N_("Cancel"),
+    "confirm": N_("Right"),
+    "forget": N_("Forget"),
+    "undo": N_("Undo"),
+    "confirm_all": N_("Confirm all that was imported"),
+    "no_changes": N_("There is nothing to undo."),
+    "review": N_("Review changes"),
+    "removed": N_("Removed"),
+    "added": N_("Added"),
+    "no_difference": N_("Nothing is changed."),
+    "tokens": N_("tokens"),
+    "last_none": N_("No memory was used for your last message."),
+    "in_file": N_("Always part of it, from the notes file"),
+    "choose_file": N_("Choose a file, or drop it here"),
+    "import_now": N_("Import it"),
+    "importing": N_("Importing…"),
+    "messages": N_("messages"),
+    "by_month": N_("Learned by month"),
+    "you": N_("You"),
+    "assistant": N_("Assistant"),
+    "lost": N_("The page lost its connection: run mneme web again."),
+    "back": N_("Back"),
+}
+
+
+def page_texts() -> dict[str, str]:
+    """All of them, by their names."""
+    return {name: _(text) for name, text in TEXTS.items()}
+
+
 MOST_UPLOADED = 64 * 1024**2
 """Bytes of a file that is imported; `mneme import` takes larger ones."""
-_STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
 """Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
@@ -98,7 +152,7 @@ def page_app(visitors: Visitors) -> Starlette:
         api("import", bring_in, "POST"),
         *visitors.routes,
         Route("/", _index(in_telegram=visitors.is_open)),
-        *(Route(f"/{name}", _static(name, kind)) for name, kind in _STATIC.items()),
+        Mount("/", StaticFiles(packages=[(__package__, "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, visitors=visitors)])
 
@@ -149,12 +203,5 @@ def _index(*, in_telegram: bool) -> Callable[[Request], Awaitable[Response]]:
 
     async def handle(_request: Request) -> Response:
         return HTMLResponse(page)
-
-    return handle
-
-
-def _static(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    async def handle(_request: Request) -> Response:
-        return Response(files(__package__).joinpath("static", name).read_bytes(), media_type=kind)
 
     return handle

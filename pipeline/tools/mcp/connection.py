@@ -12,13 +12,14 @@ import math
 import os
 from enum import Enum, auto
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import anyio
 import structlog
 
 from config.process import program_version
 from config.texts import N_
+from config.waiting import Backoff
 from pipeline.tools.mcp.config import HttpServer, StdioServer, Trouble
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ CALL_SECONDS = 60.0
 """How long one call of a tool may take."""
 STEADY_SECONDS = 60.0
 """How long a connection holds until the next try after it begins with a short pause again."""
+LONGEST_PAUSE = 300.0
+"""Seconds at most between two tries to reach a server that is off."""
 MOST_TOOLS = 1_000
 """Tools that are asked for: a server that goes on and on is not listened to for ever."""
 
@@ -59,16 +62,6 @@ FAILED = N_("It does not speak as an MCP server does ({error}).")
 
 class CallFailed(Exception):
     """A call came to nothing; the text tells a model why."""
-
-
-class Pauses(Protocol):
-    """How long to wait between two tries."""
-
-    async def wait(self) -> None:
-        """Pause, and make the next pause longer."""
-
-    def reset(self) -> None:
-        """Begin again with a short pause."""
 
 
 class _Signal(Enum):
@@ -89,15 +82,13 @@ class ServerConnection:
     on_tools: is told when what it offers has changed. errors: where what its program says beside the protocol goes.
     """
 
-    def __init__(
-        self, config: ServerConfig, pauses: Pauses, on_tools: Callable[[], None], errors: TextIO | None = None
-    ) -> None:
+    def __init__(self, config: ServerConfig, on_tools: Callable[[], None], errors: TextIO | None = None) -> None:
         self.config = config
         self.tools: tuple[Tool, ...] = ()
         self.trouble: Trouble | None = Trouble(STARTING)
         self.tried = asyncio.Event()
         """The first try to connect has come to an end."""
-        self._pauses = pauses
+        self._pauses = Backoff(LONGEST_PAUSE)
         self._on_tools = on_tools
         self._errors = errors
         self._client: Client | None = None

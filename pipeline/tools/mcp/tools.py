@@ -16,6 +16,7 @@ from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
 from pipeline.arrival import clean
 from pipeline.models.model import ToolSpec
+from pipeline.models.request_body import Part
 from pipeline.tools.mcp.approval import ToolCallRequest
 from pipeline.tools.mcp.config import tool_names
 from pipeline.tools.mcp.connection import CallFailed, ServerConnection
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from config.models import ModelWindow
     from pipeline.tools.mcp.approval import Approvals
     from pipeline.tools.mcp.config import McpConfig, Trouble
-    from pipeline.tools.mcp.connection import Pauses
     from pipeline.tools.toolbox import ToolContext
 
 LONGEST_DESCRIPTION = 1_500
@@ -109,7 +109,7 @@ class McpTool:
         except CallFailed as error:
             return f"error: {error}"
         pictured = any(block.type == "image" for block in result.content)
-        sees = pictured and context.model is not None and await context.model.sees()
+        sees = pictured and context.model is not None and await context.model.can(Part.IMAGES)
         return await asyncio.to_thread(_passage, result, sees=sees)
 
     def _digest(self) -> str:
@@ -126,13 +126,12 @@ class McpTools:
     def __init__(
         self,
         config: McpConfig,
-        pauses: Callable[[], Pauses],
         approvals: Approvals,
         record: Callable[[], Awaitable[None]],
         most_tokens: int,
     ) -> None:
         self.config = config
-        self.connections = [ServerConnection(server, pauses(), self._changed) for server in config.servers]
+        self.connections = [ServerConnection(server, self._changed) for server in config.servers]
         self._approvals = approvals
         self._record = record
         self._most_tokens = most_tokens
