@@ -194,6 +194,11 @@ class Recall:
         found = await self._search.for_message(text, owner, len(visible.messages))
         if is_chatter(text):
             return found
+        if own is not None:
+            own_memories, own_workflows = (
+                [hit for hit in hits if own.term_counts(hit.content)] for hits in (found.memories, found.workflows)
+            )
+            found = replace(found, memories=own_memories, workflows=own_workflows)
         found = await self._ranker.compared(found, len(visible.messages))
         unseen = _unseen(visible)
 
