@@ -50,7 +50,7 @@ REPLICATED_PAGES = 16_000
 """Pages of the write-ahead log (64 MB) from which on we checkpoint ourselves where Litestream replicates the database.
 
 It checkpoints at a sixteenth of that. A checkpoint of ours between two of its looks would have it miss what was
-written: of 40 replicas under load one could not be restored with SQLite's own 1,000 pages, none with these.
+written: of 40 replicas under load 14 could not be restored with SQLite's own 1,000 pages, none with these.
 """
 MERGED_PAGES = 64
 """Of the search index that are merged in one write."""

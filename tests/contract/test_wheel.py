@@ -19,8 +19,9 @@ PACKAGES = {"bot", "pipeline", "memory", "config"}
 
 def said(*command: str | Path, **environment: str) -> str:
     """What a command prints; it has to end well."""
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # which may name this checkout
     done = subprocess.run(  # noqa: S603  # our own words
-        [*map(str, command)], capture_output=True, text=True, check=False, env=os.environ | environment
+        [*map(str, command)], capture_output=True, text=True, check=False, env=plain | environment
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -52,4 +52,4 @@ def test_33_every_lock_file_that_users_install_from_is_read() -> None:
     texts = "".join((ROOT / name).read_text(encoding="utf-8") for name in installing)
     named = {*re.findall(r"requirements[\w-]*\.lock", texts)}
     assert {lock.name for lock in LOCKS} == named - {"requirements-dev.lock"}
-    assert len(LOCKS) == 4
+    assert len(LOCKS) == 5
