@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.support.fakes import Person
 
 MOST_READS = 10
+# of a message with so few words of its own that it is looked up together with what was said last, too
+MOST_OF_LEANING = 14
 
 
 class Reads:
@@ -46,13 +48,20 @@ async def remembers_much(person: Person) -> None:
     await person.says("/compact 2")
 
 
-@pytest.mark.parametrize("question", ["Where is the harbour of the green boat?", "Tell me a story", "Hello"])
-async def test_a_plain_turn_reads_the_database_ten_times_at_most(person: Person, app: App, question: str) -> None:
+@pytest.mark.parametrize(
+    ("question", "most"),
+    [
+        ("Where is the harbour of the green boat?", MOST_READS),
+        ("Tell me a story", MOST_OF_LEANING),
+        ("Hello", MOST_READS),
+    ],
+)
+async def test_a_plain_turn_reads_the_database_a_few_times(person: Person, app: App, question: str, most: int) -> None:
     await remembers_much(person)
     reads = Reads()
     await reads.begin(app)
     assert await person.says(question)
-    assert 0 < len(reads.statements) <= MOST_READS, str(reads)
+    assert 0 < len(reads.statements) <= most, str(reads)
 
 
 async def test_the_conversation_and_the_index_are_read_once_a_turn(person: Person, app: App) -> None:

@@ -210,7 +210,7 @@ async def test_a_memory_whose_line_stands_in_memory_md_does_not_activate_a_secon
     await person.says("/new")
     await person.says("Which city do I live in?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
-    assert "No memory was used" in await person.says("/memory why")
+    assert "was used for the last answer" not in await person.says("/memory why")
     memory_of(app).write_text("- Something else\n")
     await person.says("In which city do I live?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
