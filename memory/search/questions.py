@@ -129,7 +129,7 @@ def without_talk(sentence: str) -> str:
 
 
 def pieces_of(message: str) -> list[str]:
-    """The sentences of a message, and of a longer one its stretches of PIECE words: what was spoken may have no marks.
+    """The stretches of PIECE words of what has no marks for longer than that, as what was spoken may have none.
 
     They begin at the words that questions begin with; where there are none, as in most languages, they overlap by half.
     In a script without gaps two letters count as a word.
@@ -143,7 +143,7 @@ def _stretches(sentence: str) -> list[str]:
     places = word_places(sentence)
     last = len(places) - PIECE
     if last <= PIECE // 2:
-        return [sentence] if sentence else []
+        return []
     starts = [at for at, (start, end) in enumerate(places) if sentence[start:end].casefold() in _QUESTION_WORDS]
     starts = starts or [*range(0, last, PIECE // 2), last]
     return [sentence[places[at][0] : places[min(at + PIECE, len(places)) - 1][1]] for at in starts]
