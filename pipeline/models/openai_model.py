@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ MOST_REQUESTS = 1000
 """Connections to one model at most, where the system has handles for them."""
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
+AT_ONCE = 0.3
+"""Seconds of waiting for an endpoint that nobody is told of."""
 
 
 class OpenAIModel:
@@ -141,9 +144,12 @@ class OpenAIModel:
             self._client = None
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        if on_wait is not None:  # what is there already is not shown for so long that it could be read
-            await on_wait(_("loading the model"))
-        endpoint = await self._where()
+        saying = asyncio.create_task(_say_late(on_wait, _("loading the model"))) if on_wait is not None else None
+        try:
+            endpoint = await self._where()
+        finally:
+            if saying is not None:
+                saying.cancel()
         await load_sdk()
         if self._client is None or endpoint != self._endpoint:
             await self.close()
@@ -193,6 +199,12 @@ class OpenAIModel:
         if lost and endpoint is not None and endpoint.why_lost is not None:
             return ModelError(await endpoint.why_lost())
         return explained(error, self.name, where, waited)
+
+
+async def _say_late(on_wait: OnWait, what: str) -> None:
+    """Say what is waited for once that takes longer than a moment: an endpoint elsewhere is there at once."""
+    await asyncio.sleep(AT_ONCE)
+    await on_wait(what)
 
 
 def _reading(request: ModelRequest) -> str:

@@ -100,7 +100,19 @@ class PageData:
         said = await self.memory.browser.conversation(self.owner, conversation, from_message)
         if not said:
             raise MemoryRefused(_("This conversation is gone."))
-        return {"messages": said}
+        return {
+            "messages": [
+                {
+                    "id": message.id,
+                    "role": message.role,
+                    "speaker": message.speaker,
+                    "provenance": message.provenance,
+                    "text": message.content,
+                    "at": message.created_at.isoformat(),
+                }
+                for message in said
+            ]
+        }
 
     async def changes(self) -> Json:
         """The last changes that can be undone."""
