@@ -210,8 +210,9 @@ async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replic
 
 
 async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is_told_after_an_hour(
-    start: OpenApp, place: Path, clock: FakeClock
+    start: OpenApp, place: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("bot.jobs.replication.LOOK_SECONDS", 0.5)  # how long a look tries, in vain here
     told: list[timedelta] = []
 
     async def tell(age: timedelta) -> None:
@@ -238,6 +239,7 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
             assert [age.total_seconds() for age in told] == [70 * 60]
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
+            monkeypatch.undo()
             await replication.look()
             assert replication.age is not None
             assert replication.age.total_seconds() == 0

@@ -41,7 +41,7 @@ STEPS = st.lists(
     st.tuples(
         st.sampled_from(CHATS), st.sampled_from((*ACTS, "admit", "expel", "forget all", "tidy")), st.integers(0, 3)
     ),
-    max_size=25,
+    max_size=15,
 )
 
 
