@@ -239,10 +239,9 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
             assert [age.total_seconds() for age in told] == [70 * 60]
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
-            monkeypatch.undo()
-            await replication.look()
-            assert replication.age is not None
-            assert replication.age.total_seconds() == 0
+            async with asyncio.timeout(60):  # Litestream tries again when it sees fit
+                while replication.age != timedelta():
+                    await replication.look()
 
 
 async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
