@@ -8,6 +8,7 @@ import json
 import secrets
 import shutil
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,6 @@ from tests.support.serving import ANN, serving, texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from datetime import timedelta
 
     from bot.app import App
     from bot.jobs.replication import Replication
