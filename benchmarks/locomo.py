@@ -37,6 +37,7 @@ from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
+from benchmarks.paraphrases import other_messages
 from benchmarks.talk import PARTS, Place, Style, inside_talk, wordings
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
@@ -127,12 +128,14 @@ async def answered(
     models: MeaningModels,
     within: Within = str,
     among: int = 0,
+    ordinary: bool = False,
     tool_tokens: int = 0,
 ) -> tuple[list[Answered], dict[str, float]]:
     """All questions of all dialogues in one form, in a store of its own; and the noise.
 
     That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything. within:
-    makes the message of a question or of one of those. among: so many imported messages each owner has besides.
+    makes the message of a question or of one of those. among: so many imported messages each owner has besides, of
+    the words of the other dialogues, or of ordinary ones.
     tool_tokens: so many a model looks up besides, by several wordings of the question.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +147,8 @@ async def answered(
             ]
             for number, (_, session) in enumerate(track(kept, "Importing", console=_TELLING) if among else ()):
                 others = dialogues[:number] + dialogues[number + 1 :]
-                texts = [text for other in others for text in other.texts.values()]
+                alike = [text for other in others for text in other.texts.values()]
+                texts = other_messages("en") if ordinary else alike
                 history = write_history(Path(folder) / "history.zip", texts, among)
                 ledger = ledger_over(database, system_clock)
                 await ForeignImport(database, ledger, in_utc).run(history, session)
@@ -226,6 +230,7 @@ async def main() -> None:
         "--talk", type=int, nargs="*", choices=PARTS, help="ask each question inside so many words of talk too"
     )
     parser.add_argument("--tool", action="store_true", help="look each question up by memory_recall too, reworded")
+    parser.add_argument("--ordinary", action="store_true", help="have those speak of everyday things")
     parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
     lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
@@ -239,7 +244,9 @@ async def main() -> None:
             name: await answered(dialogues, Form.PERSONAL, models, within) for name, within in _talk(lengths).items()
         }
         hidden = {
-            f"{form}, among {arguments.among:,}": await answered(dialogues, form, models, among=arguments.among)
+            f"{form}, among {arguments.among:,}": await answered(
+                dialogues, form, models, among=arguments.among, ordinary=arguments.ordinary
+            )
             for form in ((Form.PERSONAL,) if arguments.among else ())
         }
         looked_up = {
