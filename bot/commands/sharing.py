@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import quoted_name
 from config.texts import N_, _, in_line
 from memory.buttons import undo_button
@@ -37,7 +37,9 @@ class SharingCommands:
 
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
     async def withdraw(self, call: CommandCall) -> str:
-        return _only_its_own(await self.services.sharing.unshare(call.session.owner, call.argument, may_all=True))
+        return _only_its_own(
+            await self.services.sharing.unshare(call.session.owner, f"#{tapped_number(call)}", may_all=True)
+        )
 
     @command("shared", N_("What the family knows"), access=Access.MANAGERS)
     async def shared(self, call: CommandCall) -> str:

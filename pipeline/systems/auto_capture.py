@@ -113,15 +113,17 @@ class AutoCapture:
                 # written by another assistant as a rule, so it is nothing that the user states
                 turn.notices.append(Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)))
                 continue
-            outcome = await self._keep(turn.session, message, (message.speaker or sender) if of_family else None)
+            for_all = self.sharing.enabled and is_for_all(message.content)
+            sharer = (message.speaker or sender) if of_family and for_all else None
+            outcome = await self._keep(turn.session, message, sharer)
             if objects(message.content):
                 outcome.doubted = await self.lookup.stated_in(
                     await self._answer(turn), turn.session.owner, MOST_TO_FORGET
                 )
             turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            is_refused = not of_family and self.sharing.enabled and is_for_all(message.content)
-            turn.notices += _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=is_refused)
+            not_shared = for_all and not of_family
+            turn.notices += _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
 
     async def _answer(self, turn: Turn) -> str:
         """The answer that a message objects to: the one that it replies to, else the last."""
@@ -134,7 +136,7 @@ class AutoCapture:
     async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Kept:
         """Write what one message asks to remember and what it states, as one change.
 
-        sharer: who shares a note that is for all; None: the chat is no part of a family.
+        sharer: who shares the note that the message asks for; None: it is not to be shared.
         """
         owner = session.owner
         outcome = _Kept()
@@ -154,7 +156,7 @@ class AutoCapture:
         async with self.ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
                 await self._write_note(change, note, _note_line(note, day), outcome)
-                if sharer is not None and outcome.note_entry is not None and is_for_all(message.content):
+                if sharer is not None and outcome.note_entry is not None:
                     outcome.note_entry = await change.share(outcome.note_entry, sharer)
                     outcome.shared = True
             await self._learn(change, owner, plans, outcome)
