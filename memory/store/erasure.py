@@ -78,19 +78,21 @@ async def erase(database: Database) -> None:
 
 async def _erase_conversations(database: Database, condition: str, parameters: tuple[object, ...] = ()) -> None:
     """Delete the conversations that a condition holds of, from the end of each."""
-    erased, query = 0, f"SELECT id FROM conversations WHERE {condition} LIMIT 1"
+    erased, remaining, query = 0, None, f"SELECT id FROM conversations WHERE {condition} LIMIT 1"
     while (row := await database.row(query, parameters)) is not None:
-        await _shorten(database, row["id"])
-        erased += MESSAGES
+        if remaining is None:  # counted once, and only where there is something to erase
+            remaining = int(await database.value("SELECT count(*) FROM messages"))
+        gone = await _shorten(database, row["id"])
+        erased, remaining = erased + gone, remaining - gone
         # A merge writes a slice of what remains at a time, but skips what was erased in one go, however much that is:
         # so it is not let become more than half of what remains.
-        if erased >= MESSAGES_PER_MERGE and erased * 2 >= await database.value("SELECT count(*) FROM messages"):
+        if erased >= MESSAGES_PER_MERGE and erased * 2 >= remaining:
             await database.merge_indexes()
             erased = 0
 
 
-async def _shorten(database: Database, conversation: int) -> None:
-    """Delete the newest messages of a conversation, and it when there are no others."""
+async def _shorten(database: Database, conversation: int) -> int:
+    """Delete the newest messages of a conversation, and it when there are no others; how many went."""
     async with database.transaction() as connection:
         # from its end, so that of the messages that stay only the last have other neighbours
         newest = await connection.execute_fetchall(
@@ -98,10 +100,14 @@ async def _shorten(database: Database, conversation: int) -> None:
             (conversation, MESSAGES - 1),
         )
         turn = next((int(row[0]) for row in newest), 0)
+        ((gone,),) = await connection.execute_fetchall(
+            "SELECT count(*) FROM messages WHERE conversation_id = ? AND turn_id >= ?", (conversation, turn)
+        )
         async with touching_conversation(connection, conversation, turn):
             await connection.execute("DELETE FROM turns WHERE conversation_id = ? AND id >= ?", (conversation, turn))
             if turn == 0:
                 await connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+    return int(gone)
 
 
 async def _without_entries(database: Database, owner_id: int) -> bool:
