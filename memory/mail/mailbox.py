@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 from dataclasses import dataclass, replace
@@ -112,6 +113,7 @@ class Mailbox:
         self._run = secrets.token_hex(8)
         self._unkept: dict[int, _Unkept] = {}
         self._keeping = asyncio.Lock()
+        self._writing_private = asyncio.Lock()
         self._expected_private: set[str] = set()
         self.buttons = Buttons(database, channel)
 
@@ -144,15 +146,17 @@ class Mailbox:
         states: other states than that of an update that has just come, by number.
         """
         private = [update.update_id for _, update, _ in received if await self._is_private(update)]
-        async with self._database.transaction(first=True) as connection:
-            await connection.executemany(_INSERT, [self._row(*item, private) for item in received])
-            await connection.executemany("UPDATE inbox SET state = ? WHERE id = ?", states)
-        if private:
-            ids = await self._ids_of(private)
-            rows = [self._row(ids[u.update_id], u, at) for _, u, at in received if u.update_id in ids]
-            memory = await self._database.private.memory()
-            async with memory.transaction() as connection:
-                await connection.executemany(_INSERT, rows)
+        # a row in the file whose words are not in memory yet looks like one that a restart has lost
+        async with self._writing_private if private else contextlib.nullcontext():
+            async with self._database.transaction(first=True) as connection:
+                await connection.executemany(_INSERT, [self._row(*item, private) for item in received])
+                await connection.executemany("UPDATE inbox SET state = ? WHERE id = ?", states)
+            if private:
+                ids = await self._ids_of(private)
+                rows = [self._row(ids[u.update_id], u, at) for _, u, at in received if u.update_id in ids]
+                memory = await self._database.private.memory()
+                async with memory.transaction() as connection:
+                    await connection.executemany(_INSERT, rows)
 
     async def _is_private(self, update: Received) -> bool:
         session_id = update.session_id
@@ -228,7 +232,11 @@ class Mailbox:
             " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
             (self._channel, json.dumps(list(but))),
         )
-        payloads = await self._private_payloads(row["id"] for row in rows if row["payload"] == EMPTY)
+        private = {row["id"] for row in rows if row["payload"] == EMPTY}
+        payloads = await self._private_payloads(private)
+        if private - payloads.keys():
+            async with self._writing_private:
+                payloads = await self._private_payloads(private)
         inbox_items = [
             InboxItem(
                 r["id"],
@@ -238,7 +246,7 @@ class Mailbox:
                 held=r["state"] == "held",
                 received_at=from_text(r["received_at"]),
                 attempts=r["attempts"] - (r["run"] == self._run),
-                is_lost=r["payload"] == EMPTY and r["id"] not in payloads,
+                is_lost=r["id"] in private and r["id"] not in payloads,
             )
             for r in rows
         ]

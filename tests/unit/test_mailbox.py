@@ -114,6 +114,24 @@ async def test_held_mail_stays_held_over_a_restart_until_it_is_done(
     assert await waiting(mailbox) == []
 
 
+async def test_what_is_written_down_of_a_private_talk_just_now_is_not_taken_for_lost(
+    mailbox: Mailbox, database: Database
+) -> None:
+    await database.private.begin(CHAT)
+    memory = await database.private.memory()
+    async with memory.transaction():  # the file has the row before memory gets its words
+        receiving = asyncio.create_task(mailbox.receive(updates(1)))
+        async with asyncio.timeout(20):
+            while not await database.value("SELECT count(*) FROM inbox"):  # noqa: ASYNC110  # nothing says when
+                await asyncio.sleep(0)
+        looking = asyncio.create_task(mailbox.waiting())
+        for _ in range(5):  # each connection answers in turn: whoever looks without waiting has its answer by then
+            await database.value("SELECT 1")
+            await memory.value("SELECT 1")
+    await receiving
+    assert [(item.payload, item.is_lost) for item in await looking] == [(updates(1)[0].payload, False)]
+
+
 async def test_channels_have_mail_of_their_own(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
     other = Mailbox(database, "other", clock)
     await mailbox.receive(updates(7))
