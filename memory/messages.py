@@ -167,7 +167,8 @@ def _is_complete(first: Message, *results: Message) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that is sent with a text."""
+    """A file that is sent with a text. is_voice: it is a recording of a text that was sent."""
 
     name: str
     content: bytes
+    is_voice: bool = False
