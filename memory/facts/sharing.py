@@ -30,7 +30,7 @@ class Sharing:
         self._ledger = ledger
 
     async def settle(self, owners: Iterable[str]) -> None:
-        """Have these be of the family by the settings, and nobody else by them."""
+        """Make these owners members of the family by the settings; whoever was let in by hand stays one."""
         async with self._database.transaction() as connection:
             await connection.execute("DELETE FROM family WHERE from_settings")
             await connection.executemany(
@@ -39,7 +39,6 @@ class Sharing:
             )
 
     async def admit(self, owner: str) -> None:
-        """Have a chat belong to the family."""
         await self._database.write("INSERT INTO family (owner) VALUES (?) ON CONFLICT DO NOTHING", (owner,))
 
     async def expel(self, owner: str) -> None:
@@ -47,7 +46,6 @@ class Sharing:
         await self._database.write("DELETE FROM family WHERE owner = ?", (owner,))
 
     async def includes(self, owner: str) -> bool:
-        """Whether a chat belongs to the family."""
         query = "SELECT 1 FROM family WHERE owner = ?"
         return self.enabled and bool(await self._database.value(query, (owner,)))
 

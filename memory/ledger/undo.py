@@ -45,8 +45,6 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One thing that an undo did, with the text that went or that is there again."""
-
     effect: Effect
     text: str
 
@@ -66,8 +64,6 @@ class Undone:
 
 
 class Undo:
-    """Takes changes back, newest first."""
-
     def __init__(
         self,
         database: Database,
@@ -192,14 +188,12 @@ async def _restore_all(connection: aiosqlite.Connection, owner_id: int, states: 
 
 
 async def _unbound(connection: aiosqlite.Connection, entry_id: int) -> str | None:
-    """Take an entry's names from it; the one that it went by."""
     held = await connection.execute_fetchall("SELECT name FROM names WHERE entry_id = ? AND NOT is_alias", (entry_id,))
     await connection.execute("DELETE FROM names WHERE entry_id = ?", (entry_id,))
     return next((row[0] for row in held), None)
 
 
 async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[str, object] | None) -> None:
-    """Make the row of an entry what it was; None: it was not there."""
     if row is None:
         # an archive goes with its marker: the conversation is again what it was before the compaction
         await connection.execute("DELETE FROM markers WHERE archive_id = ?", (entry_id,))
@@ -219,7 +213,7 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
 
 
 def _telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """What is worth telling: of what only gave a name or a number to something else, nothing."""
+    """What was taken or brought back, where there is any: a mere change of names beside it is not worth a line."""
     texts = dict.fromkeys(outcomes)
     plain = [text for text in texts if text.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
     return tuple(plain or texts)
@@ -265,5 +259,4 @@ async def _outcome_of_entry(connection: aiosqlite.Connection, entry_id: int, sta
 
 
 def _said_lines(text: str) -> dict[str, None]:
-    """The lines of a Markdown text, in order, without what makes them items of a list."""
     return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))

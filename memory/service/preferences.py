@@ -74,14 +74,12 @@ class PreferenceStore:
             self._known.setdefault(row["chat"], _preferences_of(row))
 
     def known(self, chat: str) -> Preferences:
-        """What a chat has chosen, as far as that was read."""
         return self._known.get(chat, Preferences())
 
     async def get(self, chat: str) -> Preferences:
         return (await self.get_all([chat]))[chat]
 
     async def get_all(self, chats: Iterable[str]) -> dict[str, Preferences]:
-        """What some chats have chosen, by chat, in one look."""
         by_chat = {chat: self._known.get(chat) for chat in chats}
         unread = [chat for chat, chosen in by_chat.items() if chosen is None]
         if unread:
@@ -110,7 +108,7 @@ class PreferenceStore:
                 self._known[chat] = replace(self._known[chat], client_language=code)
 
     def forget(self, *chats: str) -> None:
-        """Read anew what these chats have chosen: it was written by others."""
+        """Read anew what these chats have chosen: another writer has changed it."""
         for chat in chats:
             self._known.pop(chat, None)
 
@@ -153,11 +151,9 @@ class NoticeSettings:
         self._default = default
 
     def __call__(self, owner: str) -> Notices:
-        """What a chat wants, by its name or that of its session or owner."""
         return self._preferences.known(chat_of(owner)).notices or self._default
 
     def tells(self, owner: str) -> bool:
-        """Whether a chat is told anything that it did not ask for."""
         return self(owner) is not Notices.OFF
 
 
