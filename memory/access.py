@@ -21,6 +21,7 @@ CODE_ATTEMPTS = 5
 """What one user may try: a code is short enough to type, and must not be guessed, nor voided by others."""
 MOST_COUNTED = 10_000
 """Users whose deeds are counted at a time, so that nobody fills the memory by being many."""
+# without I, L, O, 0 and 1, which are taken for each other
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 _LENGTH = 10
 
@@ -62,8 +63,6 @@ class Tally:
 
 
 class AccessList:
-    """The members of one channel."""
-
     def __init__(self, database: Database, channel: str, clock: Clock) -> None:
         self._database = database
         self._channel = channel
@@ -73,7 +72,6 @@ class AccessList:
         self._asked: deque[datetime] = deque(maxlen=ASKED_PER_HOUR)
 
     def owner_of(self, chat: int) -> str:
-        """Whose memory a person or a group has."""
         return f"{self._channel}:{chat}"
 
     async def new_claim_code(self) -> str:
@@ -97,10 +95,13 @@ class AccessList:
                 "SELECT digest FROM claim_codes WHERE channel = ? AND expires_at > ?", (self._channel, now)
             )
         )
+        # a new code, which everybody may try
         if current != self._tried:
             self._tries, self._tried = Tally(), current
+        # counted before it is compared, so that nobody who has tried too often learns whether a code is right
         if self._tries.add(user_id) > CODE_ATTEMPTS or not hmac.compare_digest(current, _digest(code)):
             return False
+        # the deletion decides: of two who send the code at once one gets in
         async with self._database.transaction() as connection:
             used = await connection.execute(
                 "DELETE FROM claim_codes WHERE channel = ? AND digest = ?", (self._channel, current)
@@ -113,11 +114,9 @@ class AccessList:
         return used.rowcount > 0
 
     async def awaits_claim(self) -> bool:
-        """Whether a code is open by which somebody may still claim the bot."""
         return await self._has("claim_codes WHERE channel = ? AND expires_at > ?", now_text(self._clock))
 
     async def is_member(self, user_id: int) -> bool:
-        """Whether a user has claimed the bot, or was let in."""
         return await self._has("members WHERE channel = ? AND user_id = ?", user_id)
 
     async def members(self) -> list[Member]:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
 PAGE = 30
-"""Of a page."""
+"""Entries, conversations or changes of one page."""
 MESSAGES = 200
-"""Of a page of a conversation."""
+"""Messages of one page of a conversation."""
 _OWNED = "e.owner_id = (SELECT id FROM owners WHERE name = ?)"
 _STATES = {
     "all": "1",
@@ -82,7 +82,6 @@ class MemoryBrowser:
         return [_listed_of(row) for row in rows]
 
     async def entry(self, owner: str, entry_id: int) -> Listed | None:
-        """One entry, whatever became of it."""
         row = await self._database.row(f"{_listed()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
         return None if row is None else _listed_of(row)
 
@@ -107,7 +106,6 @@ class MemoryBrowser:
         ]
 
     async def conversation(self, owner: str, conversation: int, from_message: int = 0) -> list[Message]:
-        """What was said in a conversation, from a message on."""
         rows = await self._database.rows(
             "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
             " WHERE c.id = ? AND c.owner_id = (SELECT id FROM owners WHERE name = ?) AND m.id >= ?"
@@ -123,6 +121,7 @@ class MemoryBrowser:
             " max(c.entry_id = 0) AS in_file, json_group_array(coalesce(e.content, json_extract(c.before,"
             " '$.row.content'), '')) AS texts FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
             " WHERE c.owner_id = (SELECT id FROM owners WHERE name = ?) AND c.undone_at IS NULL"
+            " AND c.operation <> 'withdraw'"
             " GROUP BY c.batch ORDER BY c.batch DESC LIMIT ?",
             (owner, PAGE),
         )
@@ -149,7 +148,6 @@ class MemoryBrowser:
 
 
 def _listed() -> str:
-    """Selects what `_listed_of` reads."""
     return ENTRY_ROWS.replace(
         " FROM entries e JOIN owners o ON o.id = e.owner_id",
         ", s.content AS successor, m.conversation_id AS said_in FROM entries e JOIN owners o ON o.id = e.owner_id"

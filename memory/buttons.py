@@ -69,12 +69,10 @@ PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
 
 
 def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
-    """Buttons in rows of `width`."""
     return tuple(tuple(buttons[at : at + width]) for at in range(0, len(buttons), width))
 
 
 def undo_button(change: int, about: str) -> Button:
-    """Takes back the change of memory of that number."""
     return Button(_("Undo"), f"/undo_{change}", about)
 
 

@@ -15,7 +15,6 @@ TimezoneLookup = Callable[[str], ZoneInfo]
 
 
 def system_clock() -> datetime:
-    """The present moment in UTC."""
     return datetime.now(UTC)
 
 
@@ -25,7 +24,6 @@ def to_text(moment: datetime) -> str:
 
 
 def from_text(text: str) -> datetime:
-    """The moment that `to_text` wrote."""
     return datetime.fromisoformat(text)
 
 

@@ -42,7 +42,6 @@ class Forgetting:
         self._elsewhere.append(forget)
 
     async def extent(self, owner: str) -> Extent:
-        """How much `forget_all` would delete."""
         messages = await self._database.value(
             "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
             " JOIN owners o ON o.id = c.owner_id WHERE o.name = ?",
@@ -74,6 +73,7 @@ class Forgetting:
             f"DELETE FROM outbox WHERE id IN ({sent})",
             f"UPDATE inbox SET payload = '{{}}' WHERE id IN ({read})",
         )
+        # in slices at first, so that the transaction that hides everything at once has little left to delete
         for statement in mail:
             while await self._database.write(statement, (owner,)) == ROWS:
                 pass

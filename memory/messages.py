@@ -39,7 +39,6 @@ class Provenance(StrEnum):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether these are not the user's own words."""
         return self is not Provenance.TYPED
 
     @property
@@ -53,6 +52,7 @@ class Provenance(StrEnum):
         return self if self.is_foreign else None
 
 
+# from trusted to unknown, as its members are listed
 _WORST_LAST = list(Provenance)
 
 
@@ -167,7 +167,6 @@ def _is_complete(first: Message, *results: Message) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that is sent with a text."""
-
     name: str
     content: bytes
+    is_voice: bool = False  # a recording of a text that was sent

@@ -23,7 +23,6 @@ class Turnstile:
         self._hurried.add(who)
 
     def calm(self, who: str) -> None:
-        """Let `who` wait like all others."""
         self._hurried.discard(who)
 
     @asynccontextmanager
@@ -48,6 +47,7 @@ class Turnstile:
             raise
 
     def _leave(self) -> None:
+        # without those that gave up waiting
         self._waiting = [(who, place) for who, place in self._waiting if not place.done()]
         if not self._waiting:
             self._free += 1

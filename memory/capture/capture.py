@@ -65,8 +65,6 @@ _BEHIND_A_VALUE = frozenset({"TODAY", "NOW", "LAST", "SINCE", "THIS", "IN", "BUT
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One statement that is to be kept."""
-
     kind: CaptureKind
     text: str
     """As typed, whitespace folded, at most LONGEST_CAPTURE characters."""
@@ -111,7 +109,6 @@ class ParsedSentence:
 
     @property
     def core(self) -> str:
-        """What may be a statement."""
         return self.said[self.start : self.end]
 
     @property
@@ -130,6 +127,7 @@ class ParsedSentence:
         """Whether it surely states something lasting, as a whole."""
         model = classifier()
         score = model.score(self.said)
+        # sure either way; between the two thresholds the form of the sentence decides
         if score >= model.header.at_once or score < model.header.later:
             return score >= model.header.at_once
         return (score >= model.header.explicit and self.is_explicit) or self._is_correction
@@ -161,7 +159,6 @@ def requested(text: str) -> Request | None:
 
 
 def is_for_all(text: str) -> bool:
-    """Whether what `text` asks to remember is for the whole family."""
     return _asked_for(text, lambda sentence: _to_remember(sentence, for_all=True)) is not None
 
 
@@ -216,7 +213,6 @@ def restated(memory: str, corrects: str, becomes: str) -> str | None:
 
 
 def parsed(text: str) -> Iterator[ParsedSentence]:
-    """The first sentences of `text`, one message as typed."""
     was_mark = False
     for typed, sentence in sentences(text):
         phrases = phrases_of(sentence)
@@ -346,7 +342,6 @@ def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
 
 
 def _to_forget(sentence: str) -> str | None:
-    """What a sentence, as typed, asks to forget."""
     text = sentence.translate(STRAIGHT)
     phrases = phrases_of(text)
     start, _is_mark, asks_to_remember = _opening(text, phrases)

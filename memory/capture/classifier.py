@@ -65,8 +65,6 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class StatementClassifier:
-    """Tells statements from all else that is said."""
-
     header: Header
     weights: array.array[int]
     kind_weights: Sequence[array.array[int]]
@@ -76,11 +74,9 @@ class StatementClassifier:
         return self.header.bias + self.header.step * _counted(buckets(text), self.weights)
 
     def is_sure(self, text: str) -> bool:
-        """Whether what `text` states is to be kept at once."""
         return self.score(text) >= self.header.at_once
 
     def may_last(self, text: str) -> bool:
-        """Whether `text` is worth a model's look."""
         return self.score(text) >= self.header.later
 
     def kind(self, text: str) -> CaptureKind:
@@ -90,6 +86,7 @@ class StatementClassifier:
         for number, weights in enumerate(self.kind_weights):
             scores[number] += self.header.kind_step * _counted(groups, weights)
         most = max(scores)
+        # the softmax of the highest score
         likely = 1 / sum(math.exp(score - most) for score in scores)
         kinds = list(CaptureKind)
         return kinds[scores.index(most)] if likely >= SURE_OF_KIND else kinds[0]
@@ -101,7 +98,6 @@ def buckets(text: str) -> list[set[int]]:
 
 
 def _counted(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
-    """What the features in these buckets add up to, in units of the weights."""
     return sum(sum(map(weights.__getitem__, group)) / math.sqrt(len(group)) for group in groups if group)
 
 

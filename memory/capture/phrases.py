@@ -93,7 +93,6 @@ class Phrases:
 
 
 def phrases_of(text: str) -> Phrases:
-    """What is needed to read `text`, by the scripts that it is written in."""
     _, languages = _lists()
     return _phrases(tuple(script for script in languages if re.search(f"[{script}]", text)))
 

@@ -81,6 +81,7 @@ class Compression:
 
     async def _written(self, owner: str, memory: str, text: str) -> bool:
         async with self._ledger.change(owner, Operation.COMPRESS, Author.CONSOLIDATION) as change:
+            # a person was faster: what was compressed is not what the file says now
             if storable(await change.page()) != memory:
                 return False
             await change.edit_file(lambda _: f"{text.strip()}\n")

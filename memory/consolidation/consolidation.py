@@ -92,7 +92,6 @@ class ConsolidationService:
         return due
 
     async def end_conversation(self, session: Session) -> int:
-        """End the current conversation, whose consolidation may go on; its number of messages."""
         return await self.sessions.clear_messages(session.id)
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
@@ -197,7 +196,6 @@ class ConsolidationService:
         return await self._compressed(job.owner, done, deadline)
 
     async def _compressed(self, owner: str, done: Consolidated | None, deadline: float | None) -> Consolidated | None:
-        """What was done, and MEMORY.md compressed where it is too long now."""
         if done is None:
             return None
         return done + Consolidated(warning=await self.compression.run(owner, self._until(deadline)))
@@ -207,7 +205,6 @@ class ConsolidationService:
         return deadline if deadline is not None else _now() + self.timeout * PATIENCE
 
     async def _job(self, conversation_id: int) -> Job | None:
-        """What is due of a conversation; None when that is gone."""
         about = await self.database.row(
             "SELECT o.name AS owner, c.consolidated_through, c.consolidation_due FROM conversations c"
             " JOIN owners o ON o.id = c.owner_id WHERE c.id = ?",
@@ -228,7 +225,6 @@ class ConsolidationService:
         return Consolidated(len(job.messages), fell_back=True, is_left=True)
 
     async def _keep_raw(self, job: Job, messages: Sequence[Message], key: str) -> None:
-        """Have messages stand in the history as they were said."""
         await self.history.append(job.owner, self.clock(), raw_fallback(messages), f"raw {key}")
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:
@@ -289,6 +285,7 @@ class ConsolidationService:
             excerpt = Excerpt(messages, self.extractor.zone_of(owner))
             checked, _ = await self.checker.check(facts, excerpt, memories, deadline)
             pairs = zip(together, checked, strict=True)
+            # what nobody could look at goes on waiting
             settled = [(entry, fact) for entry, fact in pairs if fact.doubt is not Doubt.NOT_CHECKED]
             if settled:
                 done += await self.writer.settle(owner, settled)

@@ -77,8 +77,6 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """Asks the model about one part after the other."""
-
     prompt: PromptFn
     contract: Contract
     facts: FactStore
@@ -87,7 +85,6 @@ class Extractor:
     zone_of: TimezoneLookup
 
     def count(self, text: str) -> int:
-        """Tokens of `text`, as estimated."""
         return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:

@@ -52,7 +52,6 @@ class FactWriter:
         return [*entries, *(KnownMemory(line) for line in lines)]
 
     async def forgetting(self, owner: str, forget: Sequence[Forget]) -> list[Forgetting]:
-        """What is to be forgotten, in the words that it is known in."""
         if not forget:
             return []
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
@@ -81,7 +80,6 @@ class FactWriter:
         return _consolidated(change, learned, forgotten)
 
     async def settle(self, owner: str, waiting: Sequence[tuple[Entry, CheckedFact]]) -> Consolidated:
-        """What waited for a look becomes what the look says."""
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
             learned = [await self._facts.settle(change, entry, checked) for entry, checked in waiting]
             for outcome in learned:

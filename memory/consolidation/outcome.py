@@ -73,7 +73,6 @@ class Consolidated:
 
     @property
     def _changed(self) -> str:
-        """What is known now and what no longer, with how it is taken back."""
         learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._taken_back
         if not forgotten:
             return _("Learned: {learned} ({back})", learned=learned, back=back)
@@ -90,12 +89,10 @@ class Consolidated:
 
     @property
     def _sure(self) -> list[str]:
-        """What was learned and is confirmed, each with what it takes the place of."""
         return [item.wording for item in self.learned if item.entry.unconfirmed is None]
 
     @property
     def _doubted(self) -> str:
-        """What was learned and is not confirmed, of many the first."""
         visible = listed(entry.content for entry in self.unsure[:UNSURE_SHOWN])
         more = len(self.unsure) - UNSURE_SHOWN
         if more <= 0:

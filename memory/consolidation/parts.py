@@ -94,6 +94,7 @@ def _pieces(message: Message, tokens: int, count: Callable[[str], int]) -> Itera
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> int:
     """Where to cut `text`: at a paragraph, a sentence or a word of its last third, or else in the middle of one."""
+    # the longest beginning that fits, by bisection: each count costs as much as its text is long
     low, high = 1, len(text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -61,8 +61,6 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a consolidation is going to do to an owner's memories."""
-
     merges: tuple[Merge, ...]
     archived: tuple[Entry, ...]
     promoted: tuple[tuple[Entry, Priority], ...]
@@ -94,8 +92,6 @@ class Plan:
 
 
 class WeeklyConsolidation:
-    """Tidies the typed memories of one owner at a time."""
-
     def __init__(self, database: Database, ledger: Ledger, decay: Decay, clock: Clock) -> None:
         self._database = database
         self._ledger = ledger
@@ -110,7 +106,6 @@ class WeeklyConsolidation:
         return [row["name"] for row in rows]
 
     async def run(self, owner: str) -> Plan:
-        """Tidy an owner's memories; what was done."""
         owner_id = await known_owner(self._database, owner)
         # what is shared stays as it was shared
         unshared = f"e.kind IN ({_KINDS}) AND {LIVE} AND e.shared_at IS NULL"
@@ -186,7 +181,6 @@ def _joined(group: Sequence[Entry]) -> Entry:
 
 
 async def _changed_since(change: Change, seen: Sequence[Entry]) -> set[int]:
-    """The ids of the entries that are not as they were seen."""
     now = await entries_where(change.read, f"e.id IN ({', '.join(str(entry.id) for entry in seen)})")
     return {entry.id for entry in {*seen} - {*now}}
 

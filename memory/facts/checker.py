@@ -72,6 +72,7 @@ class FactChecker:
         typed = [(at, claim) for at, claim in requests if claim is not None]
         asked = [claim for _, claim in (*claims, *typed)]
         verdicts = await self._look.look(asked, excerpt, memories, deadline) if self._look is not None else {}
+        # of what was asked the facts come first, the requests to forget behind them
         for place, (at, _) in enumerate(claims):
             checked[at] = _judged(checked[at], verdicts.get(place), excerpt, memories)
         follows = {

@@ -106,8 +106,6 @@ class CheckedFact:
 
 
 class CitationStatus(StrEnum):
-    """What a message is worth as a source."""
-
     VERIFIED = "verified"
     NOT_AFFIRMED = "not affirmed"
     FOREIGN = "foreign"
@@ -144,12 +142,10 @@ def status_of(messages: Sequence[Message], at: int) -> CitationStatus:
 
 
 def is_typed(message: Message) -> bool:
-    """Whether a message is the user's own words."""
     return message.role is Role.USER and message.provenance is Provenance.TYPED
 
 
 def is_foreign(message: Message) -> bool:
-    """Whether others' words went into a message."""
     return message.provenance is not None and message.provenance.is_foreign
 
 

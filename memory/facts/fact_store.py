@@ -58,8 +58,6 @@ class Learned:
 
 
 class FactStore:
-    """The facts among the entries."""
-
     def __init__(self, database: Database, search: Search) -> None:
         self._database = database
         self._search = search
@@ -110,7 +108,7 @@ class FactStore:
         return list(learned.values())
 
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
-        """What waited for a look becomes what the look says."""
+        """Apply what a look says to an entry that waited for it."""
         if checked.doubt is not None:
             await change.propose(entry, checked.doubt, _proposal(checked))
             return Learned(await change.find(entry.name))
@@ -120,8 +118,6 @@ class FactStore:
 
 
 class _Learning:
-    """One fact on its way into the store."""
-
     def __init__(self, change: Change, checked: CheckedFact, first_message: int) -> None:
         fact = checked.fact
         self._change = change
@@ -146,6 +142,7 @@ class _Learning:
             return None
         if self._checked.doubt is not None:
             return Learned(await self._change.add(replace(await self._new(), proposal=_proposal(self._checked))))
+        # what is over takes nothing's place
         if self._until is not None and self._until <= self._change.moment:
             return Learned(await self._change.add(await self._new()))
         if captured is not None:
@@ -191,11 +188,9 @@ class _Learning:
         return any(entry.unconfirmed is None and (entry.valid_until == self._until) for entry in same)
 
     async def _waiting(self) -> Entry | None:
-        """The unconfirmed memory that says the same."""
         return next(iter(await self._same("e.unconfirmed IS NOT NULL")), None)
 
     async def _same(self, where: str, *parameters: object) -> list[Entry]:
-        """Of some of the owner's entries those that say the same."""
         change = self._change
         entries = await entries_where(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
         return [entry for entry in entries if same_words(entry.content, self._content)]
@@ -232,7 +227,6 @@ class _Learning:
 
 
 async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
-    """Have what a fact replaces give way to it."""
     superseded = None
     for memory in checked.replaces:
         if memory.entry is not None and memory.entry.id != entry.id and await change.is_current(memory.entry):

@@ -87,7 +87,6 @@ class Learning:
         return _like(new, await self._saying(owner, new.content))
 
     async def _waiting(self, owner: str, new: NewEntry) -> Entry | None:
-        """The same memory, where it waits to be confirmed."""
         saying = await self._saying(owner, new.content, current=False)
         return _like(new, [entry for entry in saying if entry.unconfirmed is not None])
 
@@ -138,8 +137,6 @@ async def _replaceable(change: Change, name: str) -> Entry:
 
 
 class Procedures:
-    """Saves workflows and records how they went; each can be undone."""
-
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 

@@ -92,8 +92,6 @@ CLAIMS = (
 
 
 class Judgement(StrEnum):
-    """What a look says of a claim."""
-
     FOLLOWS = "follow"
     CONTRADICTS = "contradict"
     UNCLEAR = "unclear"
@@ -188,6 +186,7 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Kn
                 visible[number] = message
     parts = [_TASK]
     if min(visible, default=1) <= BEFORE and excerpt.before:
+        # no text of others: it could talk the judge into a verdict
         earlier = [replace(item, content=_shorter(item.content, "")) for item in excerpt.before if not is_foreign(item)]
         parts.append("## Said Before\n" + transcript(((None, item) for item in earlier), excerpt.zone))
     parts.append("## Messages\n" + transcript(sorted(visible.items()), excerpt.zone))
@@ -228,6 +227,7 @@ def _answers(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     for match in _OBJECT.finditer(answer):
         with contextlib.suppress(ValueError):
             fields = json.loads(match.group())
+            # the key that the object stands under, if it stands right before it
             key = _KEY_BEFORE.search(answer, max(0, match.start() - 20), match.start())
             named = next((str(fields[name]) for name in _NUMBER_IN if name in fields), "")
             number = key[1] if key is not None else named

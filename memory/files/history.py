@@ -31,8 +31,6 @@ _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 
 
 class HistoryFiles:
-    """The history of each owner, in the folders of `MarkdownFiles`."""
-
     def __init__(self, files: MarkdownFiles, copies: FileCopies | None = None) -> None:
         self._files = files
         self._copies = copies

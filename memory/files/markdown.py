@@ -48,11 +48,9 @@ class MarkdownFiles:
         return self._root / folder_name(owner)
 
     def long_term_path(self, owner: str) -> Path:
-        """An owner's MEMORY.md."""
         return self.folder(owner) / "MEMORY.md"
 
     def local(self, owner: str, moment: datetime) -> datetime:
-        """`moment` on the owner's own clock."""
         return moment.astimezone(self._zone_of(owner))
 
     async def move(self, former: str, present: str) -> None:
@@ -63,20 +61,16 @@ class MarkdownFiles:
             raise StoreError(f"The files of {former} can't be moved: {error.strerror or error}.") from error
 
     async def read(self, owner: str, now: datetime) -> Memory:
-        """All of an owner's files that belong into the prompt."""
         return await asyncio.to_thread(self._read, owner, self.local(owner, now).date())
 
     async def read_long_term(self, owner: str) -> str:
-        """The text of MEMORY.md; empty when there is none."""
         # read as it is compared when it is changed, also where its bytes are no UTF-8
         return storable(await self.raw_long_term(owner))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
-        """Append `line` to the daily note of the day that `moment` falls on."""
         await asyncio.to_thread(_append, self.note_path(owner, moment), line)
 
     async def take_out_note(self, owner: str, moment: datetime, line: str) -> None:
-        """Take `line` out of the daily note of the day that `moment` falls on, if it stands there."""
         await asyncio.to_thread(_take_out, self.note_path(owner, moment), line)
 
     async def raw_long_term(self, owner: str) -> str:
@@ -91,6 +85,7 @@ class MarkdownFiles:
         """Replace the whole of MEMORY.md if it still says `expected`; whether it did."""
 
         def change(current: str) -> str:
+            # what was recorded is compared as the database stores it, without surrogate escapes
             return text if storable(current) == storable(expected) else current
 
         _, after = await self.change_long_term(owner, change)
@@ -103,6 +98,7 @@ class MarkdownFiles:
             raise MemoryRefused(
                 _("MEMORY.md would grow to {size} bytes of {most}: remove something first.", size=size, most=self._cap)
             )
+        # a secret that a person wrote there by hand must not keep everything else from being changed
         if (secret := secret_in(text)) and not secret_in(former):
             raise looks_like(secret)
 
@@ -117,12 +113,10 @@ class MarkdownFiles:
             raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
 
     async def note_counts(self, owner: str, now: datetime) -> tuple[int, int]:
-        """How many notes today has, and how many the recent days have together."""
         memory = await self.read(owner, now)
         return _line_count(memory.today), sum(_line_count(notes) for _, notes in memory.recent)
 
     def note_path(self, owner: str, moment: datetime) -> Path:
-        """The daily note of the day that `moment` falls on."""
         return self.folder(owner) / f"{self.local(owner, moment).date().isoformat()}.md"
 
     def _read(self, owner: str, today: date) -> Memory:
@@ -175,6 +169,7 @@ def _move(former: Path, present: Path) -> None:
 def folder_name(owner: str) -> str:
     """The name of an owner's folder: another one for each owner, and none that leads elsewhere."""
     name = owner.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
+    # `.` and `..` lead elsewhere, and an empty name to the root itself
     return name if name.strip(".") else name.replace(".", "%2E") or "%"
 
 
@@ -206,6 +201,7 @@ def locked(path: Path) -> Iterator[None]:
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _sync_folder(path.parent.parent)
+    # a file of its own: a lock on MEMORY.md would go with the old file when that is replaced
     with (path.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -245,6 +241,7 @@ def _take_out(path: Path, line: str) -> None:
         lines = text_of(path, "surrogateescape").splitlines(keepends=True)
         same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == storable(line)]
         if same:
+            # the newest of several that say the same
             del lines[same[-1]]
             write_atomically(path, "".join(lines))
 

@@ -36,11 +36,9 @@ class NanobotReader:
         self._zone = zone
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there is its history."""
         return bool(_histories(source))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Its notes, then its history."""
         yield from _notes(source)
         for name in _histories(source):
             for line in source.lines(name):
@@ -56,11 +54,9 @@ class HermesReader:
     name = "Hermes"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether a note is parted so."""
         return any(_HERMES in source.head(name) for name in source.ending(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Each entry."""
         for name in source.ending(".md"):
             for entry in source.text(name).split(_HERMES):
                 if said := entry.strip():
@@ -73,7 +69,6 @@ class OpenClawReader:
     name = "OpenClaw"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether a note has such days."""
         return any(_OBSERVED.search(source.head(name)) for name in source.ending(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
@@ -98,7 +93,6 @@ class MarkdownReader:
         return source.path.is_dir() and bool(source.ending(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """The items of their lists and their paragraphs."""
         yield from _notes(source)
 
 
@@ -112,7 +106,6 @@ def _histories(source: ImportSource) -> list[str]:
 
 
 def _observed(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
-    """What follows each mark, up to the next."""
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
         at = moment_of(mark["day"])
@@ -126,6 +119,7 @@ def _memories(text: str, at: datetime | None) -> Iterator[Item]:
     """The items of lists and the paragraphs of a text, without headings, code and comments."""
     text = _FRONT_MATTER.sub("", _COMMENT.sub("", text))
     is_code, paragraph = False, ""
+    # the empty line at the end completes the last paragraph
     for line in [*text.splitlines(), ""]:
         said = line.strip()
         if said.startswith("```"):
@@ -145,7 +139,6 @@ def _memories(text: str, at: datetime | None) -> Iterator[Item]:
 
 
 def _day_of(name: str) -> datetime | None:
-    """The day that a note is called by."""
     match = _DAY.search(PurePosixPath(name).name)
     try:
         return moment_of(match["day"]) if match else None

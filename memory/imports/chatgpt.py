@@ -22,12 +22,9 @@ _SPOKEN = frozenset({"text", "multimodal_text", "code"})
 
 
 class ChatGptReader:
-    """Reads ChatGPT's export."""
-
     name = "ChatGPT"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there are conversations with the tree of their messages."""
         return bool(source.json_with("item.mapping"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
@@ -53,6 +50,7 @@ def _messages(data: dict[str, Any], nodes: dict[str, Any]) -> Iterator[ImportedM
         message = node.get("message")
         if not isinstance(message, dict) or not _is_shown(message):
             continue
+        # a message without a time has that of the one before it
         at = _moment(message.get("create_time")) or at
         if text := _text(message.get("content")):
             yield ImportedMessage(text, at, by_assistant=message["author"]["role"] == "assistant")
@@ -65,6 +63,7 @@ def _branch(newest: object, nodes: dict[str, Any]) -> list[dict[str, Any]]:
         newest = max(leaves, key=lambda key: _written(nodes[key]), default=None)
     branch: list[dict[str, Any]] = []
     seen: set[str] = set()
+    # a parent that was seen already would lead in a circle
     while isinstance(newest, str) and newest not in seen and isinstance(node := nodes.get(newest), dict):
         seen.add(newest)
         branch.append(node)

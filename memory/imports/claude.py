@@ -24,11 +24,9 @@ class ClaudeReader:
     name = "Claude"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there are conversations or memories of Claude."""
         return bool(source.json_with(_CONVERSATIONS) or _memories(source))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Conversations, then what it remembered of the person and of each project."""
         for name in source.json_with(_CONVERSATIONS):
             for conversation in source.items(name, "item"):
                 yield _conversation(conversation)

@@ -26,8 +26,6 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 class GeminiReader:
-    """Reads what was asked of Gemini."""
-
     name = "Gemini"
 
     def detects(self, source: ImportSource) -> bool:
@@ -35,7 +33,6 @@ class GeminiReader:
         return any(_GEMINI.search(source.head(name)) for name in source.json_with(*_RECORD))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Each prompt with its answer."""
         for name in source.json_with(*_RECORD):
             for record in source.items(name, "item"):
                 yield _exchange(record)

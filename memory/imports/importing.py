@@ -18,10 +18,16 @@ from config.texts import N_, _, ngettext
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.facts.fact import Doubt
-from memory.imports.detection import detected
+from memory.imports.agents import HermesReader, MarkdownReader, NanobotReader, OpenClawReader
+from memory.imports.chatgpt import ChatGptReader
+from memory.imports.claude import ClaudeReader
+from memory.imports.gemini import GeminiReader
 from memory.imports.items import ImportedMemory, ImportRefused
+from memory.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
 from memory.imports.planning import MEMORIES, ImportReport, Part, Piece, pieces
 from memory.imports.source import BROKEN, opened_source
+from memory.imports.telegram import TelegramReader
+from memory.imports.whatsapp import WhatsAppReader
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Kind, NewEntry, Operation
 from memory.store.entry_rows import known_owner, owner_number
@@ -30,6 +36,7 @@ from memory.store.index import touching_conversation
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from zoneinfo import ZoneInfo
 
     import aiosqlite
 
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     _Known = dict[str, dict[str, list[Part]]]
     """What was imported before, by program and by the id there."""
 
+_PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
 UNDONE = N_("The import was undone while it ran: nothing more is imported.")
 _NEW_PIECES = 50
 """Pieces that are read at a time, beside the loop."""
@@ -60,8 +68,6 @@ class ImportDone:
 
 
 class ForeignImport:
-    """Imports files of other programs into the memory of an owner."""
-
     def __init__(self, database: Database, ledger: Ledger, zone_of: TimezoneLookup) -> None:
         self._database = database
         self._ledger = ledger
@@ -91,7 +97,7 @@ class ForeignImport:
             return await self._write(session, report, advance)
 
     def _looked(self, source: ImportSource, session: Session, known: _Known) -> tuple[Reader, ImportReport]:
-        reader = detected(source, self._zone_of(session.id))
+        reader = _detected(source, self._zone_of(session.id))
         report = ImportReport(reader.name)
         with _readable(source):
             for _piece in pieces(reader.read(source), known.get(reader.name, {}), report):
@@ -108,8 +114,8 @@ class ForeignImport:
         assert change.number is not None, "an entry was added"  # noqa: S101  # states what a change does
         writing = _Writing(session, report.program, record, change.number)
         try:
-            while some := await advance():
-                await self._write_some(writing, some, report)
+            while batch := await advance():
+                await self._write_some(writing, batch, report)
         finally:
             # of what was cut short it tells as much as there is
             async with self._ledger.change(
@@ -120,10 +126,10 @@ class ForeignImport:
         return ImportDone(report, writing.change)
 
     async def _write_some(
-        self, writing: _Writing, some: Sequence[Piece | ImportedMemory], report: ImportReport
+        self, writing: _Writing, batch: Sequence[Piece | ImportedMemory], report: ImportReport
     ) -> None:
-        memories = [item for item in some if isinstance(item, ImportedMemory)]
-        for item in some:
+        memories = [item for item in batch if isinstance(item, ImportedMemory)]
+        for item in batch:
             if isinstance(item, Piece):
                 async with self._database.transaction() as connection:
                     await _require_standing(connection.execute_fetchall, writing.record)
@@ -159,7 +165,6 @@ class ForeignImport:
                 await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
 
     async def _known(self, owner: str) -> _Known:
-        """What was imported before, by program and by the id there."""
         owner_id = await known_owner(self._database, owner)
         known: _Known = {}
         for row in await self._database.rows(
@@ -182,12 +187,10 @@ class _Writing:
 
 
 def describe(report: ImportReport) -> str:
-    """What came, in a sentence that is remembered."""
     return _("Imported from {program}: {what}.", program=report.program, what=brief(report))
 
 
 def brief(report: ImportReport) -> str:
-    """How much there is that is new, and from when."""
     parts = []
     if report.conversations and report.first is not None and report.last is not None:
         parts.append(
@@ -206,7 +209,6 @@ def brief(report: ImportReport) -> str:
 
 
 def format_left_out(report: ImportReport) -> list[str]:
-    """What did not come of a file, and why, a line each."""
     lines = []
     if report.known:
         lines.append(_("Already there: {n}.", n=report.known))
@@ -216,6 +218,31 @@ def format_left_out(report: ImportReport) -> list[str]:
     if report.secrets:
         lines.append(ngettext("{n} message had a secret masked.", "{n} messages had secrets masked.", report.secrets))
     return lines
+
+
+def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
+    """The reader of a file. zone: where its clock stood, if it does not say. Raises ImportRefused for a foreign one."""
+    readers: tuple[Reader, ...] = (
+        ChatGptReader(),
+        ClaudeReader(),
+        TelegramReader(),
+        GeminiReader(),
+        Mem0Reader(),
+        NanobotReader(zone),
+        McpMemoryReader(),
+        WhatsAppReader(zone),
+        PastedListReader(),
+        HermesReader(),
+        OpenClawReader(),
+        MarkdownReader(),  # the last: each of those before it may have such notes too
+    )
+    with _readable(source):
+        for reader in readers:
+            if reader.detects(source):
+                return reader
+    raise ImportRefused(
+        _("{file} is no export that I know ({known}): nothing was imported.", file=source.path.name, known=_PROGRAMS)
+    )
 
 
 def _next(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list[Piece | ImportedMemory]:
@@ -300,7 +327,6 @@ def _exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMes
 async def _know_memory(
     connection: aiosqlite.Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory
 ) -> None:
-    """Know by its words that it has come."""
     await _insert_imported(connection, writing, memory.source_id, Part(0, memory.source_id))
 
 

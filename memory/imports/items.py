@@ -84,18 +84,16 @@ class Digest:
         self._hash = hashlib.sha256()
 
     def add(self, text: str) -> None:
-        """One more text."""
         self._hash.update(text.encode("utf-8", "surrogatepass"))
+        # tells ("ab", "c") from ("a", "bc")
         self._hash.update(b"\0")
 
     @property
     def value(self) -> str:
-        """Of all texts so far."""
         return self._hash.hexdigest()[:32]
 
 
 def digest_of(*texts: str) -> str:
-    """What tells these texts from others."""
     digest = Digest()
     for text in texts:
         digest.add(text)
@@ -119,13 +117,11 @@ class ChatParts:
         self._part: list[ImportedMessage] = []
 
     def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:
-        """One more message, and the conversation that is full by it."""
         self._part.append(message)
         if len(self._part) == PART:
             yield from self.rest()
 
     def rest(self) -> Iterator[ImportedConversation]:
-        """What is in no conversation yet."""
         if self._part:
             yield ImportedConversation(f"{self._chat}/{self._number}", tuple(self._part))
             self._number, self._part = self._number + 1, []

@@ -45,8 +45,6 @@ _OF_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id 
 
 @dataclass(frozen=True, slots=True)
 class LearnedFromImport:
-    """What came of one conversation: whose it is, and how many memories wait to be confirmed."""
-
     owner: str
     memories: int
 
@@ -114,6 +112,7 @@ class ImportLearning:
                 is_whole = False
                 break
             memories += learned
+            # part by part: what a kill interrupts goes on behind the last one
             if part.through is not None:
                 await self._database.write(
                     "UPDATE imported SET learned_through = ? WHERE conversation_id = ?",

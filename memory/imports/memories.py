@@ -27,11 +27,9 @@ class Mem0Reader:
     name = "mem0"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there are results with memories."""
         return bool(source.json_with("results.item.memory"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Each memory with its date."""
         for name in source.json_with("results.item.memory"):
             for item in source.items(name, "results.item"):
                 text = item.get("memory") if isinstance(item, dict) else None
@@ -48,11 +46,9 @@ class McpMemoryReader:
     name = "MCP memory"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether the first line of a part is an entity or a relation."""
         return bool(_graphs(source))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """A memory for each observation and each relation."""
         for name in _graphs(source):
             for line in source.lines(name):
                 if line.strip():
@@ -65,11 +61,9 @@ class PastedListReader:
     name = "a list"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether a text is such a list."""
         return any(is_list(source.head(name)) for name in source.ending(".txt", ".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Each entry with its date, if it has one."""
         for name in source.ending(".txt", ".md"):
             if is_list(source.head(name)):
                 yield from list_entries(source.text(name))

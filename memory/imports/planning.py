@@ -62,7 +62,6 @@ class ImportReport:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing new."""
         return not self.conversations and not self.memories
 
 
@@ -100,10 +99,10 @@ def _memory(
 def _conversation(
     conversation: ImportedConversation, known: Mapping[str, Sequence[Part]], report: ImportReport
 ) -> Iterator[Piece]:
-    """The messages after those that were imported before."""
     messages = conversation.messages
     position = 0
     for part in known.get(conversation.source_id, ()):
+        # each import took the next stretch: new is what follows on all of them, unchanged
         texts = (message.text for message in messages[position : position + part.messages])
         if digest_of(*texts) != part.digest:
             report.left_out[DIFFERS] += 1
@@ -115,23 +114,22 @@ def _conversation(
         return
     report.conversations += 1
     digest, done = Digest(), 0
-    for some in _slices(new):
-        for message in some:
+    for batch in _slices(new):
+        for message in batch:
             digest.add(message.text)
-        kept = tuple(_as_kept(message, report) for message in some)
-        yield Piece(conversation.source_id, done == 0, kept, Part(done + len(some), digest.value))
-        done += len(some)
+        kept = tuple(_as_kept(message, report) for message in batch)
+        yield Piece(conversation.source_id, done == 0, kept, Part(done + len(batch), digest.value))
+        done += len(batch)
 
 
 def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
-    """So many messages as one write takes: at least one."""
-    some: list[ImportedMessage] = []
+    batch: list[ImportedMessage] = []
     for message in messages:
-        if some and (len(some) == MESSAGES or sum(len(m.text) for m in some) + len(message.text) > CHARACTERS):
-            yield some
-            some = []
-        some.append(message)
-    yield some
+        if batch and (len(batch) == MESSAGES or sum(len(m.text) for m in batch) + len(message.text) > CHARACTERS):
+            yield batch
+            batch = []
+        batch.append(message)
+    yield batch
 
 
 def _as_kept(message: ImportedMessage, report: ImportReport) -> ImportedMessage:

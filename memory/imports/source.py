@@ -18,7 +18,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from config.texts import _
 from memory.imports.items import ImportRefused
-from memory.imports.json_stream import events, items
 from memory.transfer.archive import BROKEN_ZIP, is_plain, stays_inside
 
 if TYPE_CHECKING:
@@ -50,16 +49,13 @@ class ImportSource:
 
     @property
     def names(self) -> list[str]:
-        """The names of all parts, in their order."""
         return sorted(self._parts)
 
     def ending(self, *ends: str) -> list[str]:
-        """The names that end so."""
         return [name for name in self.names if name.lower().endswith(ends)]
 
     @contextlib.contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """The bytes of a part."""
         archive, member = self._parts[name]
         with self._archives[archive].open(member) if archive else Path(member).open("rb") as file:
             yield file
@@ -99,13 +95,12 @@ class ImportSource:
         return self._prefixes[name]
 
     def json_with(self, *prefixes: str) -> list[str]:
-        """The names of the JSON documents that begin with all of these."""
         return [name for name in self.ending(".json") if self.prefixes(name).issuperset(prefixes)]
 
     def items(self, name: str, prefix: str) -> Iterator[Any]:
         """The values at a path of a JSON document, one after another. Raises ValueError where it is damaged."""
         with self.open(name) as file:
-            yield from items(file, prefix)
+            yield from _values(file, prefix)
 
 
 @contextlib.contextmanager
@@ -117,6 +112,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
         try:
             files = sorted(_files(path))
             for file in files:
+                # a single file that was sent may be a zip file by any name
                 if file.suffix.lower() == ".zip" or (len(files) == 1 and zipfile.is_zipfile(file)):
                     archive = stack.enter_context(zipfile.ZipFile(file))
                     archives[str(file)] = archive
@@ -173,3 +169,23 @@ def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
             raise ImportRefused(_("{file} unpacks to more than an export does: nothing was imported.", file=path.name))
         if stays_inside(member.filename) and is_plain(member):
             yield member.filename
+
+
+def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
+    """Where in the document, what begins or ends there, and its value. Raises ValueError where it is damaged."""
+    import ijson  # at the first JSON document: most starts see none
+
+    try:
+        yield from ijson.parse(file, use_float=True)
+    except ijson.JSONError as error:
+        raise ValueError(str(error)) from error
+
+
+def _values(file: IO[bytes], prefix: str) -> Iterator[Any]:
+    """The values at a path, as ijson writes it, one after another. Raises ValueError where it is damaged."""
+    import ijson
+
+    try:
+        yield from ijson.items(file, prefix, use_float=True)
+    except ijson.JSONError as error:
+        raise ValueError(str(error)) from error

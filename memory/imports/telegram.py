@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.texts import N_
 from memory.imports.items import ChatParts, ImportedMessage, LeftOut
-from memory.imports.json_stream import events
+from memory.imports.source import events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,18 +26,15 @@ class TelegramReader:
     name = "Telegram"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there is an export of a chat or of an account."""
         return any(_paths(source, name) for name in source.ending(".json"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """The chats in parts, each part a conversation."""
         for name in source.ending(".json"):
             for chat, messages in _paths(source, name):
                 yield from _chat(source, name, chat, messages)
 
 
 def _paths(source: ImportSource, name: str) -> list[tuple[str, str]]:
-    """The paths of the ids of chats, and of their messages."""
     prefixes = source.prefixes(name)
     if prefixes.issuperset(_ONE_CHAT):
         return [("id", "messages.item")]
@@ -47,7 +44,7 @@ def _paths(source: ImportSource, name: str) -> list[tuple[str, str]]:
 
 def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> Iterator[Item]:
     """Ids and messages come one after the other, in the order of the file: a chat's own stand before its messages."""
-    from ijson.common import ObjectBuilder  # late, as in json_stream.py
+    from ijson.common import ObjectBuilder  # late, as in source.py
 
     chat = ChatParts("")
     builder: ObjectBuilder | None = None

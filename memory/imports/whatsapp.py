@@ -47,24 +47,21 @@ class _Written(NamedTuple):
 
 
 class WhatsAppReader:
-    """Reads exported chats."""
-
     name = "WhatsApp"
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether a text begins with such lines."""
         return any(_is_chat(source.head(name)) for name in source.ending(".txt"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """The chats in parts, each part a conversation."""
         for name in source.ending(".txt"):
             if _is_chat(source.head(name)):
                 yield from self._chat(source, name)
 
     def _chat(self, source: ImportSource, name: str) -> Iterator[Item]:
+        # a first pass over the whole file, since no line says by itself in which order its date is written
         order = day_order(written.day for written in _written(source.lines(name)))
         if order is None:
             raise ImportRefused(

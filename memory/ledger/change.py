@@ -81,14 +81,12 @@ class Change:
         return list(await self._connection.execute_fetchall(sql, parameters))
 
     async def find(self, name: str) -> Entry:
-        """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
         return await find(self.read, self.owner_id, name)
 
     async def holder(self, name: str) -> Entry | None:
         return await holder(self.read, self.owner_id, name)
 
     async def free_name(self, target: str) -> str:
-        """`target`, or the first of `target-2`, `target-3` ... that nothing has."""
         return await free_name_for(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:
@@ -112,7 +110,7 @@ class Change:
         quote: str | None = None,
         subject: str | None = None,
     ) -> Entry:
-        """Have an entry say something else; it is then by who says so, and trusted as they are.
+        """Replace an entry's content; it is then by who writes it, and trusted as they are.
 
         What was shared stays so only in the words of a person.
         """
@@ -149,6 +147,7 @@ class Change:
                 priority=new.priority or inherited,
             )
         )
+        # its names are released first: the new entry takes over the main name, and the aliases after that
         await self._release_names(former)
         entry_id = await self._insert(former.name, new)
         await self._give_way(former, entry_id, former.aliases, "until")
@@ -164,6 +163,7 @@ class Change:
     async def merge(self, entry: Entry, others: Iterable[Entry]) -> None:
         """Have memories that say the same give way to one, which gets the use and priority that `entry` has."""
         for other in others:
+            # read anew: each entry that gives way may hand over its subject or its line
             await self.supersede_by_known(other, await self._by_id(entry.id), "merged")
         columns = {
             "priority": entry.priority,
@@ -181,6 +181,7 @@ class Change:
         await require_free(self._connection, self.owner_id, target, but=entry.id)
         await self._touch(entry.id)
         await self._connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
+        # the target may be an alias of the entry itself
         await self._connection.execute(
             "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(target))
         )
@@ -193,14 +194,13 @@ class Change:
         return await self._by_id(entry.id)
 
     async def remove(self, entry: Entry) -> None:
-        """Delete an entry with all its names and its line in MEMORY.md."""
         self._refuse_archive(entry)
         await self._release_names(entry)
         await self._set(entry.id, {"deleted_at": self._now})
         await self._exchange_line(entry, None)
 
     async def confirm(self, entry: Entry) -> Entry:
-        """Have an entry hold that was not confirmed, by who says so, and do what it proposes. Raises MemoryRefused."""
+        """Confirm an entry, in the name of who says so, and do what it proposes. Raises MemoryRefused."""
         proposal = Proposal.from_text(entry.proposal) if entry.proposal is not None else Proposal()
         columns = {"author": self.author, "trusted": self._trusted}
         await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
@@ -225,12 +225,19 @@ class Change:
         return await self._by_id(entry.id)
 
     async def unshare(self, entry: Entry) -> Entry:
-        """Have only its owner know an entry."""
         await self._set(entry.id, {"shared_at": None, "shared_by": None})
         return await self._by_id(entry.id)
 
+    async def withdraw(self, entry: Entry) -> Entry:
+        """As `unshare`, and so that no undo of its owner's brings the sharing back by the way."""
+        await self._connection.execute(
+            "UPDATE changes SET before = json_set(before, '$.row.shared_at', NULL, '$.row.shared_by', NULL)"
+            " WHERE entry_id = ? AND before IS NOT NULL",
+            (entry.id,),
+        )
+        return await self.unshare(entry)
+
     async def propose(self, entry: Entry, doubt: str, proposal: str | None) -> None:
-        """Say why an entry is not confirmed, and what confirming it does."""
         await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
 
     async def end(self, entry: Entry) -> None:
@@ -261,7 +268,6 @@ class Change:
         return await self._first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", name_key(subject), but)
 
     async def is_current(self, entry: Entry) -> bool:
-        """Whether an entry still holds as the change leaves it."""
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
 
     async def with_line(self, line: str) -> Entry | None:
@@ -301,11 +307,10 @@ class Change:
         return await self._page.text()
 
     async def edit_file(self, edit: Callable[[str], str]) -> None:
-        """Change the text of MEMORY.md. Raises MemoryRefused."""
         await self._page.edit(edit)
 
     async def know_line(self, entry: Entry, line: str | None) -> None:
-        """The line of MEMORY.md that was written for an entry is this one; None: there is none."""
+        """Record which line of MEMORY.md was written for an entry; None: there is none."""
         await self._set(entry.id, {"line": line})
 
     async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
@@ -318,12 +323,12 @@ class Change:
             return
         own = successor.line if successor is not None and successor.id != former.id else None
         new = own or (format_line(successor.content) if successor is not None else None)
+        # where the new line stands already, the old one is only taken out: no line stands twice
         await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
         if successor is not None and new is not None and await self._page.has(new):
             await self.know_line(successor, new)
 
     def _usable(self, new: NewEntry) -> NewEntry:
-        """`new` as it is stored. Raises MemoryRefused for what may not be stored."""
         tags = tuple(storable(tag) for tag in new.tags)
         outcome, quote = (storable(text or "").strip() or None for text in (new.outcome, new.quote))
         refuse_secret(f"{json.dumps(tags, ensure_ascii=False)}\n{outcome}\n{quote}")
@@ -363,6 +368,7 @@ class Change:
         await self._exchange_line(former, await self._by_id(successor_id))
 
     async def _touch(self, entry_id: int) -> None:
+        # only the first state counts: /undo goes back to what was before the whole change
         if entry_id in self.before:
             return
         (row,) = await self.read("SELECT * FROM entries WHERE id = ?", (entry_id,))
@@ -382,6 +388,5 @@ class Change:
         return entry_of(row)
 
     async def _first(self, where: str, *parameters: object) -> Entry | None:
-        """The first of the owner's entries `e` of which something is true, as the change leaves them."""
         entries = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
         return next(iter(entries), None)

@@ -44,7 +44,6 @@ class EntryStore:
             return entry
 
     async def rename(self, owner: str, name: str, new_name: str, author: Author = Author.USER) -> Entry:
-        """Change an entry's name; the old one stays as an alias."""
         async with self._ledger.change(owner, Operation.RENAME, author) as change:
             return await change.rename(await change.find(name), new_name)
 
@@ -55,7 +54,6 @@ class EntryStore:
     async def write(
         self, owner: str, name: str, content: str, author: Author = Author.USER, *, trusted: bool = True
     ) -> Entry:
-        """Replace an entry's content, which then is by `author` and as trusted as they are."""
         async with self._ledger.change(owner, Operation.WRITE, author, trusted=trusted) as change:
             return await change.rewrite(await change.find(name), content)
 
@@ -101,12 +99,10 @@ class EntryStore:
         return await entries_where(self._database.rows, where, parameters)
 
     async def unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
-        """What is not confirmed, newest first; of one owner or of all."""
         where = "e.unconfirmed IS NOT NULL AND (? IS NULL OR o.name = ?) ORDER BY e.id DESC LIMIT ?"
         return await self._where(where, owner, owner, limit)
 
     async def with_lines(self, owner: str) -> list[Entry]:
-        """The entries for which a line of MEMORY.md was written."""
         return await self._where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)
 
     async def get(self, owner: str, name: str) -> Entry:
@@ -114,7 +110,6 @@ class EntryStore:
         return await find(self._database.rows, await known_owner(self._database, owner), name)
 
     async def holder(self, owner: str, name: str) -> Entry | None:
-        """The entry with that name or alias, if there is one."""
         return await holder(self._database.rows, await known_owner(self._database, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:

@@ -50,8 +50,6 @@ class _FileEdit:
 
 
 class Ledger:
-    """Changes the memory of all owners, one change at a time."""
-
     def __init__(
         self,
         database: Database,
@@ -123,7 +121,7 @@ class Ledger:
         return [line for line in text.splitlines() if line.strip() and line not in written]
 
     async def finish_edits(self) -> None:
-        """Write into each MEMORY.md what a crash kept from being written."""
+        """Write into each MEMORY.md the edits that a crash left unwritten."""
         async with self._database.transaction() as connection:
             await self._finish_edits(connection, None)
 
@@ -191,7 +189,6 @@ class Ledger:
         return number, _FileEdit(record, page.owner, storable(page.former or ""), page.known_text)
 
     async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
-        """Write what a crash kept from MEMORY.md, of one owner or of all, oldest first."""
         rows = await connection.execute_fetchall(
             "SELECT c.id, o.name, c.before, c.after FROM changes c JOIN owners o ON o.id = c.owner_id"
             " WHERE c.unwritten AND c.undone_at IS NULL AND (? IS NULL OR c.owner_id = ?) ORDER BY c.id",
@@ -218,8 +215,9 @@ class Ledger:
             ) from error
 
     async def _put(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
-        """Write what is recorded into the file; whether it says that now. A person's edit wins."""
+        """Write a recorded edit into the file; whether the file has it now. A person's edit wins."""
         written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
+        # where a person was faster our edit never happened: /undo must not take it back
         settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"
         await connection.execute(settled, (edit.record,))
         if self._copies is not None:

@@ -36,11 +36,11 @@ class Page:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there is anything to write."""
         return self.former is not None and storable(self.former) != storable(self.known_text)
 
     async def text(self) -> str:
         if self.former is None:
+            # a crash may have left an edit unwritten that this change builds on
             await self._finish_edits()
             self.former = self.known_text = await self._files.raw_long_term(self.owner)
         return self.known_text
@@ -55,7 +55,7 @@ class Page:
         return line in (await self.text()).split("\n")
 
     async def exchange(self, line: str, new: str | None) -> None:
-        """Put another line in the place of one; None takes it out, as does one that there is no room for."""
+        """Replace a line by another; None takes it out, as does one for which there is no room."""
 
         def exchanged(text: str) -> str:
             lines = text.split("\n")
@@ -67,6 +67,7 @@ class Page:
         except MemoryRefused:
             if new is None:
                 raise
+            # there is no room for the new line: the outdated one must not stay for that
             await self.exchange(line, None)
 
 
@@ -131,12 +132,12 @@ def line_of(entry: Entry) -> str | None:
 
 
 def format_line(content: str) -> str:
-    """The line that says `content`."""
     return f"- {' '.join(content.split())}"
 
 
 def line_digest(line: str) -> str:
     """A short name for a line of MEMORY.md, which stays the same while other lines change."""
+    # the file is read with surrogateescape: people may save it in any encoding
     return hashlib.sha256(line.strip().encode("utf-8", "surrogateescape")).hexdigest()[:10]
 
 
@@ -146,8 +147,6 @@ def said_by(line: str) -> str:
 
 
 def without_line(line: str) -> Callable[[str], str]:
-    """Takes the first line of these words out of a text."""
-
     def removed(text: str) -> str:
         lines = text.split("\n")
         if line in lines:
@@ -158,7 +157,6 @@ def without_line(line: str) -> Callable[[str], str]:
 
 
 def appending(part: str) -> Callable[[str], str]:
-    """Adds a part with lines of its own at the end of a text."""
     added = storable(part.strip())
     return lambda text: f"{text.rstrip()}\n{added}\n" if text.strip() else f"{added}\n"
 

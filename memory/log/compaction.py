@@ -77,8 +77,6 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a conversation is from being compacted: its tokens and messages, and at how many of each it is."""
-
     tokens: int
     threshold: int
     messages: int
@@ -87,8 +85,6 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class CompactionService:
-    """Compacts conversations, by hand and when they grow too large."""
-
     sessions: SessionService
     entries: EntryStore
     summarizer: Summarizer | None
@@ -107,7 +103,6 @@ class CompactionService:
     async def compact_if_needed(
         self, session: Session, transcript: Transcript, model: str, max_input_tokens: int
     ) -> Compacted | None:
-        """Compact when the conversation, read as `transcript`, outgrew the window of `model` or the message window."""
         if not self.limits.enabled:
             return None
         threshold = self.threshold(max_input_tokens)
@@ -154,7 +149,7 @@ class CompactionService:
             return None
         summary = await self._summary(transcript.summary, removed)
         content = without_secrets(summary or extract(transcript.summary, removed))
-        # the name is made of it
+        # an archive is named by what it adds: with the earlier summary all would get the same name
         topic = without_secrets(summary or extract(None, removed))
         stem = f"archive-{self.clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
@@ -184,8 +179,7 @@ class CompactionService:
         )
 
     async def _keep(self, owner: str, archive: NewEntry, conversation_id: int, first_kept: int) -> str:
-        """Write an archive together with its marker; the archive's name."""
-
+        # in one transaction: an archive without its marker would have the same messages summarised again
         async def mark(connection: aiosqlite.Connection, entry: Entry) -> None:
             await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self.clock(), first_kept))
 

@@ -69,9 +69,9 @@ class DailyNotes:
                 self._noted.discard(turn)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=in_english(error))
+                # in order: no later note may come before this one
                 return
 
     async def read(self, owner: str, now: datetime) -> Memory:
-        """An owner's files as they belong into a prompt, the notes in step."""
         await self.settle(owner)
         return await self._files.read(owner, now)

@@ -42,8 +42,6 @@ SHARED_OWNER = "shared"
 
 
 class SessionState(StrEnum):
-    """Where a session stands in its life (S0)."""
-
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
     TERMINATED = "TERMINATED"
@@ -148,7 +146,6 @@ class SessionService:
         return SHARED_OWNER if self._shared_owner else address.owner
 
     async def get_or_create(self, address: Address) -> Session:
-        """The session of a chat, made at its first message."""
         session = await self._find(address.session_id)
         # MEMORY_SCOPE may have changed since the session was made: it goes on, with another memory
         if session is None or session.owner != self.owner_of(address):
@@ -158,7 +155,6 @@ class SessionService:
         return session
 
     async def is_private(self, session_id: str) -> bool:
-        """Whether nothing is kept of what is said in a session."""
         return bool(await self._database.value("SELECT private FROM sessions WHERE id = ?", (session_id,)))
 
     async def open_all(self, addresses: Iterable[Address]) -> None:
@@ -176,7 +172,6 @@ class SessionService:
         return None if row is None else _session(row)
 
     async def save(self, session: Session) -> Session:
-        """Keep a session's state and metadata; `created_at` stays what it was."""
         saved = replace(session, updated_at=self._clock())
         await self._database.write(
             "UPDATE sessions SET state = ?, metadata = ?, updated_at = ? WHERE id = ?",
@@ -199,6 +194,7 @@ class SessionService:
     async def delete(self, session_id: str) -> bool:
         """Remove a session with its whole log; whether there was one."""
         async with self._database.transaction() as connection:
+            # first, since the index needs the text of what it takes out
             await leave_session(connection, session_id)
             await connection.execute("DELETE FROM reminders WHERE session_id = ?", (session_id,))
             cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))

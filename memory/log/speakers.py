@@ -25,6 +25,7 @@ class Speakers:
 
     async def name_of(self, owner: str, speaker_id: str, name: str) -> str:
         """The name to log somebody under who goes by `name`: with a number behind it where it is another's already."""
+        # no LIKE: a name may have its wildcards in it
         rows = await self._database.rows(
             "SELECT s.key, s.speaker_id FROM speakers s JOIN owners o ON o.id = s.owner_id"
             " WHERE o.name = ? AND substr(s.key, 1, length(?)) = ?",

@@ -81,16 +81,12 @@ class FinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class LastTurn:
-    """The newest turn of a conversation, for /retry."""
-
     id: int
     outcome: Outcome
     user_messages: list[Message]
 
 
 class TurnLog:
-    """Turns of all sessions."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
@@ -98,11 +94,12 @@ class TurnLog:
         self._writing = asyncio.Lock()
 
     def owe(self, turn: FinishedTurn) -> None:
-        """A turn was answered and could not be committed: it is written as soon as it can be."""
+        """Have an answered turn committed later, since the database refuses it now, as on a full disk."""
+        # the reply was shown past the outbox
         self._owed.append(replace(turn, reply=None))
 
     async def write_owed(self) -> None:
-        """Write what is owed, oldest first. Raises StoreError where that can't be yet."""
+        """Commit the turns that could not be, oldest first. Raises StoreError where that still fails."""
         async with self._writing:
             while self._owed:
                 turn = self._owed[0]
@@ -110,13 +107,15 @@ class TurnLog:
                     await self.commit(turn)
                 except StoreError:
                     raise
+                # what no retry can mend must not hold up the turns behind it
                 except Exception:
                     log.exception("exchange_not_kept", session=turn.session_id)
+                # `drop_owed` may have come in between
                 if self._owed and self._owed[0] is turn:
                     del self._owed[0]
 
     async def drop_owed(self) -> None:
-        """Write nothing of what is owed: it was forgotten."""
+        """Forget the turns that are still to be committed, with all else that /forget removes."""
         self._owed.clear()
 
     async def lost_private_talk(self, session_id: str) -> bool:
@@ -124,7 +123,6 @@ class TurnLog:
         return await self._database.private.was_interrupted(session_id)
 
     async def commit(self, turn: FinishedTurn) -> int:
-        """Write a finished turn whole or not at all; its id."""
         now = now_text(self._clock)
         # who has said /stop waits for this before anything else
         is_urgent = turn.outcome is Outcome.STOPPED
@@ -153,7 +151,6 @@ class TurnLog:
     async def _settle_mail(
         self, connection: aiosqlite.Connection, turn: FinishedTurn, payload: str | None = None
     ) -> None:
-        """What a turn answers is done, and what showed the beginning of its answer becomes the answer."""
         await connection.executemany(
             "UPDATE inbox SET state = 'done', payload = coalesce(?, payload) WHERE id = ?",
             [(payload, i) for i in turn.inbox_ids],

@@ -59,6 +59,7 @@ class ChatMigration:
             if await _is_taken(connection, names):
                 log.warning("chat_not_moved", former=former.owner, present=present.owner, reason="it has a memory")
                 return False
+            # sessions and owners get their new keys before the rows that refer to them do
             await connection.execute("PRAGMA defer_foreign_keys = ON")
             await _move_rows(connection, names)
             await move_reminders(connection, former.owner, present.owner)
@@ -106,6 +107,7 @@ async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) ->
             f" WHERE {_OF_CHAT.format('session_id')}",
             names,
         )
+    # the messages that they name have other numbers in the new chat
     for table in ("previews", "reactions"):
         await connection.execute(f"DELETE FROM {table} WHERE {_OF_CHAT.format('session_id')}", names)
     await connection.execute("UPDATE OR REPLACE family SET owner = :present WHERE owner = :former", names)

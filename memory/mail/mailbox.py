@@ -110,10 +110,13 @@ class Mailbox:
         self._database = database
         self._channel = channel
         self._clock = clock
+        # tells the attempts of this run of the program from those of runs before it
         self._run = secrets.token_hex(8)
         self._unkept: dict[int, _Unkept] = {}
         self._keeping = asyncio.Lock()
+        # held until the words of a private update are in memory: see `_write`
         self._writing_private = asyncio.Lock()
+        # sessions that become private by an update that is still to be worked on
         self._expected_private: set[str] = set()
         self.buttons = Buttons(database, channel)
 
@@ -128,6 +131,7 @@ class Mailbox:
         if not new:
             return
         if self._unkept:
+            # behind what waits already, so that the order stays
             await self._hold_in_memory(new)
             await self.keep()
             return
@@ -180,8 +184,9 @@ class Mailbox:
         return {row["update_id"]: row["id"] for row in rows}
 
     async def keep(self) -> None:
-        """Write down what waits in memory. Raises StoreError where that can't be yet."""
+        """Write what waits in memory to the database. Raises StoreError where that still fails."""
         async with self._keeping:
+            # a state may change while it is being written
             written = [(unkept, unkept.state) for unkept in self._unkept.values()]
             if not written:
                 return
@@ -198,6 +203,7 @@ class Mailbox:
     async def _hold_in_memory(self, updates: Iterable[Received]) -> None:
         new = [update for update in updates if update.update_id not in self._unkept]
         known = await self._ids_of(update.update_id for update in new)
+        # the numbers that their rows will get: behind all that AUTOINCREMENT has given
         last = int(await self._database.value("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'") or 0)
         last = max([last, *(unkept.item.id for unkept in self._unkept.values())])
         before = known.keys() | self._unkept.keys()
@@ -216,7 +222,7 @@ class Mailbox:
         return (*values, update.new_message, to_text(received_at), *attempt)
 
     def finished(self, ids: Iterable[int]) -> None:
-        """What waits in memory is answered, and the log says so."""
+        """Mark updates that wait in memory as answered; the log has their turn."""
         self._set_in_memory(set(ids), "done")
 
     def _set_in_memory(self, ids: set[int], state: str) -> None:
@@ -235,6 +241,7 @@ class Mailbox:
         private = {row["id"] for row in rows if row["payload"] == EMPTY}
         payloads = await self._private_payloads(private)
         if private - payloads.keys():
+            # perhaps they are just being written: only what is missing after that is lost
             async with self._writing_private:
                 payloads = await self._private_payloads(private)
         inbox_items = [
@@ -257,7 +264,7 @@ class Mailbox:
         return inbox_items + unkept
 
     async def count_attempt(self, ids: Iterable[int]) -> None:
-        """Work on updates begins: keep that, once in a run of the program, so that the next knows what ended it."""
+        """Count that work on updates begins, once in a run of the program: the next run then knows what ended it."""
         these = json.dumps(list(ids))
         uncounted = "id IN (SELECT value FROM json_each(?)) AND run IS NOT ?"
         # asked first, since a read waits for no disk, and most were counted when they were kept
@@ -269,7 +276,7 @@ class Mailbox:
             )
 
     async def take_back_attempts(self) -> None:
-        """The program ends in order: what it was at has not ended it."""
+        """Take back the attempts of this run: it ends in order, and not by what it worked on."""
         await self._database.write(
             "UPDATE inbox SET attempts = attempts - 1, run = NULL WHERE channel = ? AND state <> 'done' AND run = ?",
             (self._channel, self._run),
@@ -287,15 +294,15 @@ class Mailbox:
         return (await self._private_payloads([row["id"]])).get(row["id"], str(row["payload"]))
 
     async def _private_payloads(self, ids: Iterable[int]) -> dict[int, str]:
-        """What memory has of updates that the file knows by their numbers only."""
-        if not (some := list(ids)):
+        if not (numbers := list(ids)):
             return {}
         memory = await self._database.private.memory()
         query = "SELECT id, payload FROM inbox WHERE id IN (SELECT value FROM json_each(?))"
-        return {row["id"]: row["payload"] for row in await memory.rows(query, (json.dumps(some),))}
+        return {row["id"]: row["payload"] for row in await memory.rows(query, (json.dumps(numbers),))}
 
     async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
-        """Let a waiting update say what an edit of it says; the edit is finished with that."""
+        """Replace a waiting update's text by that of an edit, which is finished with that."""
+        # what only waits in memory has no row yet to correct
         await self.keep()
         corrected = "UPDATE inbox SET payload = ? WHERE id = ? AND payload <> ?"
         for memory in self._database.private.databases()[1:]:
@@ -333,11 +340,9 @@ class Mailbox:
         return await self._shown("reactions")
 
     async def keep_reaction(self, session_id: str, message_id: str) -> None:
-        """Remember that a message is to get a reaction, until it is taken away."""
         await self._keep_shown("reactions", session_id, message_id)
 
     async def drop_reaction(self, session_id: str, message_id: str) -> None:
-        """There is no reaction of ours at a message any more."""
         await self._database.write(
             "DELETE FROM reactions WHERE channel = ? AND session_id = ? AND message_id = ?",
             (self._channel, session_id, message_id),
@@ -362,6 +367,7 @@ class Mailbox:
     async def _set_state(self, ids: Iterable[int], state: str) -> None:
         these = set(ids)
         self._set_in_memory(these, state)
+        # their rows are not there yet: `keep` writes them with their state
         these -= {unkept.item.id for unkept in self._unkept.values()}
         if these:
             async with self._database.transaction(first=True) as connection:
@@ -394,6 +400,7 @@ class Mailbox:
         silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"
         database = await self._database.private.database_of(session_id)
+        # the file learns that the mail is answered, and nothing of what was said
         if database is not self._database:
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(
@@ -405,15 +412,15 @@ class Mailbox:
             number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
                 await connection.execute(
-                    "INSERT INTO documents (outbox_id, name, content) VALUES (?, ?, ?)",
-                    (number, document.name, document.content),
+                    "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
+                    (number, document.name, document.content, document.is_voice),
                 )
 
     async def document(self, item: OutboxItem) -> Document | None:
         """The file that goes with a reply that waits; None where it was forgotten meanwhile."""
         database = self._database.private.database_with(item.id)
-        row = await database.row("SELECT name, content FROM documents WHERE outbox_id = ?", (item.id,))
-        return None if row is None else Document(row["name"], row["content"])
+        row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
+        return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))
 
     async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
         """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""
@@ -430,7 +437,6 @@ class Mailbox:
         return Provenance.FOREIGN
 
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
-        """Replies that wait to be sent, oldest first; of all sessions or of one."""
         return [
             _outbox_item(row)
             for database in self._database.private.databases()

@@ -31,7 +31,6 @@ class Pruning:
         self._clock = clock
 
     async def prune(self) -> int:
-        """Delete it; how many rows went."""
         before = to_text(self._clock() - KEPT)
         gone = 0
         async with self._database.transaction() as connection:

@@ -104,16 +104,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FoundPart:
-    """A part that fits a query, and the document that it is of."""
-
     media: Media
     number: int
     part: Part
 
 
 class MediaStore:
-    """The media of all owners."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
@@ -177,7 +173,6 @@ class MediaStore:
         return Media(media.id, media.file, about)
 
     async def parts(self, media: Media, first: int = 1, last: int | None = None) -> list[Part]:
-        """The parts from number `first` to `last`, both included; to the end where that is None."""
         rows = await self._database.private.database_with(media.id).rows(
             "SELECT label, content FROM media_parts WHERE media_id = ? AND number >= ? AND (? IS NULL OR number <= ?)"
             " ORDER BY number",
@@ -208,6 +203,7 @@ class MediaStore:
                 " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) AND (? IS NULL OR m.session_id = ?)"
                 " ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
                 (
+                    # the owner is a word of the row, so that the index itself finds an owner's parts
                     f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))',
                     *(media_id, media_id, *self._only(database, session_id), limit),
                 ),

@@ -130,11 +130,11 @@ class NearDates:
             await self._reminders.offer(near.owner, near.session_id, near.wish, offer)
 
     def _near(self, row: Row) -> _Near | None:
-        """What could be offered for a memory; None where nothing of it comes near."""
         now, zone = self._clock(), self._reminders.zone_of(row["session_id"])
         text = " ".join(row["content"].split())[:LONGEST_TEXT]
         if row["valid_until"]:
             ends = from_text(row["valid_until"]).astimezone(zone).date()
+            # a week before the end, or the day before it where that is past
             for days in (LEAD.days, 1):
                 first = datetime.combine(ends - timedelta(days=days), HOUR)
                 at = first.replace(tzinfo=zone).astimezone(UTC)

@@ -62,6 +62,7 @@ class ReminderDelivery:
         """What is due in a session of a channel without an outbox, with its message."""
         now = self._clock()
         rows = await self._database.rows(*_due_rows(session_id, now, tasks=False))
+        # the query goes by prefix, which the topics of the same chat share
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] == session_id]
         with use_language(await self._language(session_id)):
             return [(due, message(due, now)) for due in dues]
@@ -98,8 +99,6 @@ class TaskRun:
 
 
 class Tasks:
-    """Puts what is due into the inbox, and reads it when it is taken from there."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
@@ -168,6 +167,7 @@ async def _hand_over(
     if not served:
         return []
     async with database.transaction() as connection:
+        # read again under the lock: another process may have handed it over since
         rows = await connection.execute_fetchall(query, parameters)
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] in served]
         for due in dues:

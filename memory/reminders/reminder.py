@@ -30,8 +30,6 @@ _DAY = timedelta(days=1)
 
 
 class Repeat(StrEnum):
-    """How often."""
-
     ONCE = "once"
     DAILY = "daily"
     WEEKLY = "weekly"

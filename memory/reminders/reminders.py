@@ -180,7 +180,7 @@ class Reminders:
     async def _changed(
         self, connection: aiosqlite.Connection, reminder: Reminder, state: ReminderState, next_at: datetime | None
     ) -> Reminder:
-        """Put a reminder into another state, with when it comes next; as it is then."""
+        # whoever deals with a task starts its count of failures anew
         await connection.execute(
             "UPDATE reminders SET state = ?, next_at = ?, failures = 0 WHERE id = ?",
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
@@ -226,7 +226,6 @@ async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
 
 
 def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
-    """What is asked of the person, with the buttons to answer it."""
     hour = day_and_hour(wish.at, wish.rule.zone)
     if wish.task is not None:
         question = _(

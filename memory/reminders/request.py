@@ -65,7 +65,6 @@ def usable_text(text: str) -> str:
 
 
 def _moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """The time as it was written, and which moment that is."""
     example = (now.astimezone(zone) + timedelta(days=1)).replace(hour=9, minute=0)
     expected = f"write day and hour as {example:%Y-%m-%dT%H:%M}, on the clock of {zone.key}; it is {_now(now, zone)}"
     try:

@@ -34,14 +34,11 @@ class EndpointFacts:
 
 
 class EndpointStore:
-    """The facts, by the endpoint's address and the model's name there."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def read(self, url: str, model: str) -> EndpointFacts:
-        """What is known; nothing of an endpoint that was never used."""
         row = await self._database.row(
             "SELECT refused, refused_at, context_tokens, output_tokens, asked_at FROM endpoints"
             " WHERE url = ? AND model = ?",
@@ -58,7 +55,6 @@ class EndpointStore:
         )
 
     async def learn_refused(self, url: str, model: str, refused: Collection[str]) -> None:
-        """Keep all that a request to this model must do without."""
         await self._database.write(
             "INSERT INTO endpoints (url, model, refused, refused_at) VALUES (?, ?, ?, ?) ON CONFLICT (url, model)"
             " DO UPDATE SET refused = excluded.refused, refused_at = excluded.refused_at",

@@ -25,7 +25,6 @@ class JobLog:
         self._database = database
 
     async def ran_at(self, name: str) -> datetime | None:
-        """When a job ran last; None for never."""
         value = await self._database.value("SELECT ran_at FROM jobs WHERE name = ?", (name,))
         return from_text(value) if value else None
 

@@ -1,4 +1,4 @@
-"""How each chat wants to be spoken to: language, time zone, notices, model."""
+"""How each chat wants to be spoken to: language, time zone, notices, voice, model."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ class Notices(StrEnum):
     OFF = "off"
 
 
+class VoiceReplies(StrEnum):
+    """Which answers are spoken, where something here can speak."""
+
+    AUTO = "auto"
+    """Those to what was spoken."""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """What a chat has chosen; None: nothing yet.
@@ -36,6 +45,7 @@ class Preferences:
     client_language: str | None = None
     zone: str | None = None
     notices: Notices | None = None
+    voice: VoiceReplies | None = None
     model: str | None = None
     tools: str | None = None
 
@@ -64,14 +74,12 @@ class PreferenceStore:
             self._known.setdefault(row["chat"], _preferences_of(row))
 
     def known(self, chat: str) -> Preferences:
-        """What a chat has chosen, as far as that was read."""
         return self._known.get(chat, Preferences())
 
     async def get(self, chat: str) -> Preferences:
         return (await self.get_all([chat]))[chat]
 
     async def get_all(self, chats: Iterable[str]) -> dict[str, Preferences]:
-        """What some chats have chosen, by chat, in one look."""
         by_chat = {chat: self._known.get(chat) for chat in chats}
         unread = [chat for chat, chosen in by_chat.items() if chosen is None]
         if unread:
@@ -100,7 +108,7 @@ class PreferenceStore:
                 self._known[chat] = replace(self._known[chat], client_language=code)
 
     def forget(self, *chats: str) -> None:
-        """Read anew what these chats have chosen: it was written by others."""
+        """Read anew what these chats have chosen: another writer has changed it."""
         for chat in chats:
             self._known.pop(chat, None)
 
@@ -143,11 +151,9 @@ class NoticeSettings:
         self._default = default
 
     def __call__(self, owner: str) -> Notices:
-        """What a chat wants, by its name or that of its session or owner."""
         return self._preferences.known(chat_of(owner)).notices or self._default
 
     def tells(self, owner: str) -> bool:
-        """Whether a chat is told anything that it did not ask for."""
         return self(owner) is not Notices.OFF
 
 
@@ -158,4 +164,6 @@ def chat_of(owner: str) -> str:
 
 def _preferences_of(row: Row) -> Preferences:
     values = {name: row[name] for name in _NAMES}
-    return Preferences(**values | {"notices": Notices(values["notices"]) if values["notices"] else None})
+    notices, voice = values["notices"], values["voice"]
+    chosen = {"notices": Notices(notices) if notices else None, "voice": VoiceReplies(voice) if voice else None}
+    return Preferences(**values | chosen)

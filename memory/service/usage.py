@@ -107,12 +107,10 @@ class UsageLog:
         return (await self.today()).tokens
 
     async def tokens_today_for(self, purpose: str) -> int:
-        """Tokens of the calls with one purpose since midnight in the installation's zone."""
         query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM usage WHERE at >= ? AND purpose = ?"
         return int(await self._database.value(query, (self._midnight(self._zone), purpose)) or 0)
 
     async def has_used_up(self, session_id: str) -> bool:
-        """Whether the chat of a session has used what it may in a day."""
         return self.quota != Quota() and self.quota.is_used_up(await self.today(chat_of(session_id)))
 
     async def chats_today(self) -> list[str]:

@@ -59,7 +59,7 @@ class OutgoingReply:
 async def put_reply(
     connection: aiosqlite.Connection, session_id: str, reply: OutgoingReply, now: datetime, turn_id: int | None = None
 ) -> int:
-    """Put a reply into the outbox, with its buttons; its number there. turn_id: the turn that it ends."""
+    """Put a reply with its buttons into the outbox and return its number there. turn_id: the turn that it ends."""
     about = (reply.channel, session_id, turn_id, storable(reply.text), reply.reply_to, reply.preview_id)
     cursor = await connection.execute(
         "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent)"
@@ -93,14 +93,12 @@ async def put_reply(
 
 
 def placed(query: str) -> PlacedKeyboard:
-    """The rows in what `PLACED` gives."""
+    """Parse the JSON that `PLACED` selects."""
     rows = groupby(json.loads(query), key=lambda button: button[0])
     return tuple(tuple(PlacedButton(*button) for _, *button in row) for _, row in rows)
 
 
 class ClaimResult(StrEnum):
-    """What a press came to."""
-
     NOW = "now"
     BEFORE = "before"
     TOO_LATE = "too late"
@@ -151,6 +149,7 @@ class Buttons:
         )
 
     async def _first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
+        # the buttons of a private talk stand in the database in memory, never in the file
         for database in self._database.private.databases():
             if (row := await database.row(query, parameters)) is not None:
                 return _pressed_button(row)
@@ -166,6 +165,7 @@ class Buttons:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
                 rows = await connection.execute_fetchall(query, (button.id,))
                 return ClaimResult.NOW if list(rows) else ClaimResult.TOO_LATE
+            # one statement decides: of two presses that come together only the first finds the rows unpressed
             await connection.execute(
                 f"UPDATE buttons AS b SET pressed_by = :by WHERE outbox_id = :reply AND {PRESSABLE} AND (:all OR line ="
                 " (SELECT line FROM buttons WHERE id = :id))"

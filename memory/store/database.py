@@ -165,7 +165,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def _writing(self, *, first: bool = False) -> AsyncIterator[None]:
-        """Have the writer alone. What the database has to say is raised as a StoreError."""
+        """Hold the writer alone; errors of the database itself are raised as StoreError."""
         async with self._turnstile.passed(FIRST if first else ""):
             try:
                 yield
@@ -175,12 +175,11 @@ class Database:
                 raise explain(error, self.path.name) from error
 
     async def leave_checkpoints(self) -> None:
-        """Have Litestream checkpoint from now on."""
+        """Leave checkpoints to Litestream from now on: see REPLICATED_PAGES."""
         async with self._writing():
             await self._writer.execute(f"PRAGMA wal_autocheckpoint = {REPLICATED_PAGES}")
 
     async def vacuum(self) -> None:
-        """Write the file anew with what belongs to a table, and nothing else."""
         async with self._writing():
             await self._writer.execute("VACUUM")
 
@@ -205,15 +204,13 @@ class Database:
             )
 
     async def merge_indexes(self) -> None:
-        """Merge the segments of each search index into one, a slice at a time: only so the words go that left it."""
+        """Merge the segments of each search index into one, slice by slice: only that removes deleted words from it."""
         for index in INDEXES:
             await self._merge(index)
 
     async def _merge(self, index: str) -> None:
-        """The same for one index.
-
-        As FTS5 has it, a negative number begins a merge of all, and one that changes nothing was the last.
-        """
+        # as FTS5 has it, a negative number begins a merge of all segments, and one that changes fewer than two rows
+        # found nothing left to do
         pages = -MERGED_PAGES
         changed = 2
         while changed > 1:
@@ -235,12 +232,10 @@ class Database:
             await connection.close()
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """All rows that `sql` selects from what is committed."""
         with explained(self.path.name):
             return list(await self._reader.execute_fetchall(sql, parameters))
 
     async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        """The first row that `sql` selects."""
         rows = await self.rows(sql, parameters)
         return rows[0] if rows else None
 
@@ -250,7 +245,7 @@ class Database:
         return row[0] if row else None
 
     async def close(self) -> None:
-        """Close all connections. What was held in memory is gone."""
+        """Close all connections; private talks, which are held in memory, are gone."""
         await self.private.close()
         await self._reader.close()
         await self._writer.close()
@@ -314,6 +309,7 @@ async def _connect(path: Path | str, clock: Clock, patience: float = BUSY_TIMEOU
         connection.row_factory = sqlite3.Row
         for name, arguments, function in FUNCTIONS:
             await connection.create_function(name, arguments, function, deterministic=True)
+        # not deterministic like the others: SQLite may keep the result of such a function, and the clock goes on
         await connection.create_function("present", 0, lambda: now_text(clock))
         for pragma in (
             "journal_mode = WAL",
@@ -321,6 +317,7 @@ async def _connect(path: Path | str, clock: Clock, patience: float = BUSY_TIMEOU
             "foreign_keys = ON",
             "secure_delete = ON",  # what is deleted is overwritten: forgetting means that it is gone from the file
             f"cache_size = -{CACHE}",
+            # the command line must not checkpoint either what Litestream replicates for the bot
             *((f"wal_autocheckpoint = {REPLICATED_PAGES}",) if local_state(Path(path)).exists() else ()),
         ):
             await connection.execute(f"PRAGMA {pragma}")

@@ -44,8 +44,6 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """The constants as this installation has them."""
-
     type_weights: Mapping[str, float] = field(default_factory=lambda: TYPE_WEIGHTS)
     half_life_days: float = HALF_LIFE_DAYS
     threshold: float = THRESHOLD
@@ -61,10 +59,12 @@ class Decay:
 
     def fades_on(self, kind: str, count: int, last_reinforced_at: datetime) -> datetime:
         """When a memory that is not reinforced any more no longer comes up by itself."""
+        # `score` solved for the time at which it has fallen to the threshold
         half_lives = math.log2(self.weight(kind) * _bounded(count) / self.threshold)
         return last_reinforced_at + timedelta(days=half_lives * self.half_life_days)
 
     def weight(self, kind: str) -> float:
+        # a kind that a newer version wrote has no weight here
         return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))
 
 
@@ -85,10 +85,7 @@ class Reinforcement:
 
 
 async def reinforce(connection: aiosqlite.Connection, entry_id: int, now: str) -> None:
-    """Somebody asked in so many words to have this remembered: it counts once more, and decays from now on.
-
-    What was archived comes back by that.
-    """
+    """Count an explicit request to remember an entry: it decays from now on, and comes back if it was archived."""
     await connection.execute(
         "UPDATE entries SET reinforcement_count = min(reinforcement_count + 1, ?), last_reinforced_at = ?,"
         " archived_at = NULL WHERE id = ?",

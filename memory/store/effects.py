@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from memory.store.database import Database
 
+# a context variable, so that the causes reach the ledger through tools and commands that know nothing of them
 _causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())
 
 
 async def keep_causes(connection: aiosqlite.Connection) -> None:
-    """Record, with the change that is being written, what it was made for."""
+    """Record, in the transaction of a change, the causes that it is made for."""
     if causes := _causes.get():
         await connection.executemany(
             "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, present())", [(cause,) for cause in causes]
@@ -34,21 +35,20 @@ class Effects:
         self._database = database
 
     async def had_by(self, causes: Collection[str]) -> bool:
-        """Whether any of `causes` has changed memory already."""
         for cause in causes:
             if await self._database.value("SELECT 1 FROM effects WHERE cause = ?", (cause,)):
                 return True
         return False
 
     async def record(self) -> None:
-        """Keep that what is done here now has its effect, where that is not in this database."""
+        """Record that the causes here have had their effect, where that was no write to this database."""
         if _causes.get():
             async with self._database.transaction() as connection:
                 await keep_causes(connection)
 
     @contextlib.contextmanager
     def caused_by(self, causes: Collection[str]) -> Iterator[None]:
-        """Whatever changes memory in here does so for these causes."""
+        """Attribute every change of memory inside to these causes."""
         token = _causes.set(tuple(causes))
         try:
             yield

@@ -46,8 +46,6 @@ TYPED_KINDS = (
 
 
 class Priority(StrEnum):
-    """How much an entry matters, highest first (S4)."""
-
     CRITICAL = N_("critical")
     HIGH = N_("high")
     MEDIUM = N_("medium")
@@ -68,13 +66,10 @@ DEFAULT_PRIORITY: Mapping[str, Priority] = {
 
 
 def default_priority(kind: Kind | str) -> Priority:
-    """The priority of an entry of that kind to which nobody gave another."""
     return DEFAULT_PRIORITY.get(kind, Priority.NORMAL)
 
 
 class Author(StrEnum):
-    """Who wrote an entry."""
-
     USER = N_("user")
     MODEL = N_("model")
     CAPTURE = N_("capture")
@@ -100,6 +95,7 @@ class Operation(StrEnum):
     COMPRESS = "compress"
     IMPORT = "import"
     SHARE = "share"
+    WITHDRAW = "withdraw"  # by the bot's owner, of what another has shared: only the owner undoes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +202,6 @@ class Proposal:
 
     @classmethod
     def from_text(cls, text: str) -> Proposal:
-        """The proposal that was stored as `text`."""
         stored = json.loads(text)
         lists = {name: tuple(stored[name]) for name in ("replaces", "steps") if name in stored}
         return cls(**stored | lists | ({"action": Action(stored["action"])} if "action" in stored else {}))

@@ -66,7 +66,6 @@ def kind_of(text: str) -> Kind | str:
 
 
 async def known_owner(database: Database, owner: str) -> int | None:
-    """The number of an owner; None of one who never had anything."""
     number: int | None = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
     return number
 
@@ -113,7 +112,6 @@ async def find(read: Read, owner_id: int | None, name: str) -> Entry:
 
 
 async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:
-    """Write a new entry with its name; its id."""
     columns = {
         "owner_id": owner_id,
         "kind": new.kind,
@@ -145,7 +143,7 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
 
 
 async def cite(connection: aiosqlite.Connection, entry_ids: Iterable[int], turn_id: int) -> None:
-    """Entries that a turn made come from its first message, which is in the log only once the turn is over."""
+    """Name the first message of a turn as the source of entries that it made: only the commit gives it an id."""
     await connection.executemany(
         "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
         [(turn_id, entry_id) for entry_id in entry_ids],
@@ -160,6 +158,7 @@ async def bind_name(
         "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (owner_id, name_key(name), name, entry_id, is_alias),
     )
+    # somebody has the name: say who
     if cursor.rowcount == 0:
         await require_free(connection, owner_id, name)
 
@@ -201,7 +200,9 @@ async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target:
     """`target`, or the first of `target-2`, `target-3` ... that is not taken."""
     key = name_key(target)
     rows = await connection.execute_fetchall(
-        "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?", (owner_id, key, key + "\uffff")
+        # all names that begin with the key, by a range that the index serves
+        "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?",
+        (owner_id, key, key + "\uffff"),
     )
     return free_name(target, {row[0] for row in rows})
 
@@ -251,7 +252,6 @@ def refuse_secret(text: str) -> None:
 
 
 def looks_like(secret: str) -> MemoryRefused:
-    """Why a text with a secret, such as `a password`, is not stored."""
     return MemoryRefused(
         _("This looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
     )

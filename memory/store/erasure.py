@@ -1,4 +1,4 @@
-"""Erasing what an owner had, a slice at a time: the first write makes it nobody's, and what is nobody's is taken away.
+"""Erasing what an owner had, a slice at a time: the first write renames the owner, later ones delete the rows.
 
 An owner is a number everywhere but in one row. With that row renamed nobody finds anything of theirs any more, however
 much there is, and a program that is killed meanwhile goes on at its next start. Each slice is a short write of its own,
@@ -47,10 +47,10 @@ _SLICES = tuple(
 
 
 async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
-    """Have everything of an owner be nobody's, to be erased. For use in a transaction."""
+    """Mark everything of an owner as to be erased. For use in a transaction."""
     of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
     for statement in (
-        # nothing goes on in it, is told, learned or written into files any more
+        # ends what is running: no talk goes on, and nothing is learned, reminded of or written into files any more
         f"UPDATE conversations SET ended_at = coalesce(ended_at, started_at), consolidation_due = 0 WHERE {of_owner}",
         f"UPDATE changes SET unwritten = 0 WHERE unwritten AND {of_owner}",
         f"DELETE FROM notices WHERE {of_owner}",
@@ -62,7 +62,7 @@ async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
 
 
 async def erase(database: Database) -> None:
-    """Take away what is nobody's, and what came with an import that was undone."""
+    """Delete what is marked as erased, and what came with an import that was undone."""
     await _erase_conversations(database, "id IN (SELECT conversation_id FROM imported WHERE undone)")
     await database.write("DELETE FROM imported WHERE undone")
     for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
@@ -77,15 +77,14 @@ async def erase(database: Database) -> None:
 
 
 async def _erase_conversations(database: Database, condition: str, parameters: tuple[object, ...] = ()) -> None:
-    """Delete the conversations that a condition holds of, from the end of each."""
     erased, remaining, query = 0, None, f"SELECT id FROM conversations WHERE {condition} LIMIT 1"
     while (row := await database.row(query, parameters)) is not None:
         if remaining is None:  # counted once, and only where there is something to erase
             remaining = int(await database.value("SELECT count(*) FROM messages"))
         gone = await _shorten(database, row["id"])
         erased, remaining = erased + gone, remaining - gone
-        # A merge writes a slice of what remains at a time, but skips what was erased in one go, however much that is:
-        # so it is not let become more than half of what remains.
+        # Merging rewrites the remaining rows a slice at a time but skips the erased ones in one step, however many they
+        # are: so these are kept below half of what remains.
         if erased >= MESSAGES_PER_MERGE and erased * 2 >= remaining:
             await database.merge_indexes()
             erased = 0
@@ -99,6 +98,7 @@ async def _shorten(database: Database, conversation: int) -> int:
             "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
             (conversation, MESSAGES - 1),
         )
+        # 0, before the first of all: there are fewer than MESSAGES, and the conversation goes with them
         turn = next((int(row[0]) for row in newest), 0)
         ((gone,),) = await connection.execute_fetchall(
             "SELECT count(*) FROM messages WHERE conversation_id = ? AND turn_id >= ?", (conversation, turn)
@@ -116,6 +116,7 @@ async def _without_entries(database: Database, owner_id: int) -> bool:
             await connection.execute_fetchall("SELECT id FROM entries WHERE owner_id = ? LIMIT ?", (owner_id, ROWS))
         )
         ids = ", ".join(str(int(row[0])) for row in rows)
+        # a foreign key: what an entry of this slice superseded may belong to a later one
         await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE superseded_by IN ({ids})")
         await connection.execute(f"DELETE FROM names WHERE entry_id IN ({ids})")
         await connection.execute(f"DELETE FROM entries WHERE id IN ({ids})")
@@ -123,12 +124,12 @@ async def _without_entries(database: Database, owner_id: int) -> bool:
 
 
 async def record_erasure(connection: aiosqlite.Connection) -> None:
-    """Have the file scrubbed of what a transaction deletes."""
+    """Record that a transaction deletes for good, so that the file is scrubbed afterwards."""
     await connection.execute("INSERT INTO traces DEFAULT VALUES")
 
 
 class PendingErasures:
-    """Removes what deletions have left, in the database's files and in other places that read what was said."""
+    """Removes what deletions left in the database's files, and in other places that have read what was said."""
 
     def __init__(self, database: Database, copies: FileCopies | None = None) -> None:
         self._database = database
@@ -146,8 +147,12 @@ class PendingErasures:
         self._alone = alone
 
     async def remove(self) -> None:
-        """Remove them, where there are any. Raises StoreError, after all else was done, for what stays; it is due."""
+        """Erase and scrub what is due.
+
+        Raises StoreError, after all else was done, for what stays and is tried again.
+        """
         async with self._queue:
+            # only the records up to here are deleted below: a deletion that comes meanwhile needs a scrub of its own
             newest = await self._database.value("SELECT max(id) FROM traces")
             await erase(self._database)  # also what came with an import that was undone, which leaves no trace to scrub
             if newest is None:

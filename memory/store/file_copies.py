@@ -32,8 +32,6 @@ Stamp = tuple[int, int]
 
 
 class FileCopies:
-    """Keeps the copies in step with the files in `folder`, the data directory."""
-
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
@@ -41,7 +39,6 @@ class FileCopies:
         self._looking = asyncio.Lock()
 
     async def keep(self, connection: aiosqlite.Connection, path: Path) -> None:
-        """Have the copy of one file say what the file says now. For use in a transaction."""
         name = path.relative_to(self._folder).as_posix()
         read = await asyncio.to_thread(_read, path)
         if read is None:
@@ -62,6 +59,7 @@ class FileCopies:
             rows = await self._database.rows("SELECT path, size, changed FROM file_copies")
             known = {row["path"]: (row["size"], row["changed"]) for row in rows}
             different = [name for name in {*found, *known} if found.get(name) != known.get(name)]
+            # in slices, so that other writers come in between
             for first in range(0, len(different), _AT_ONCE):
                 async with self._database.transaction() as connection:
                     for name in different[first : first + _AT_ONCE]:

@@ -66,6 +66,7 @@ def part_of(owner_id: int | None) -> dict[str, object]:
 
 def source_of(row: int) -> tuple[bool, int]:
     """Whether the number in a row of the index is a message's, and the id of the message or entry."""
+    # the views in schema.sql number messages odd and entries even, so that both fit into one index
     return row % 2 == 1, row // 2
 
 
@@ -110,7 +111,7 @@ async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bo
         async with database.transaction() as connection:
             await work(connection, False)
     except StoreError as error:
-        if type(error.__cause__) is not sqlite3.DatabaseError:  # such as a full disk
+        if type(error.__cause__) is not sqlite3.DatabaseError:  # a subclass, such as for a full disk, is no damage
             raise
         async with database.transaction() as connection:
             await work(connection, True)
@@ -118,8 +119,6 @@ async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bo
 
 
 async def reindex(database: Database, progress: Progress = lambda _: None) -> None:
-    """Make the index anew from the entries and the log, however damaged it is."""
-
     async def work(connection: aiosqlite.Connection, abandon: bool) -> None:
         await rebuild(connection, progress, abandon=abandon)
 
@@ -144,13 +143,13 @@ async def rebuild(
     for index, view, key in _SOURCES:
         columns = _COLUMNS if index == "search" else "owner, body"
         for first in range(0, len(rows[view]), _SLICE):
-            some = rows[view][first : first + _SLICE]
+            batch = rows[view][first : first + _SLICE]
             await connection.execute(
                 f"INSERT INTO {index} (rowid, {columns}) SELECT row, {columns} FROM {view}"
                 f" WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY row",
-                (json.dumps(some),),
+                (json.dumps(batch),),
             )
-            done += len(some)
+            done += len(batch)
             progress(done / whole)
 
 
@@ -167,6 +166,7 @@ async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool =
     )
     if abandon:
         named = json.dumps([f"{table}{end}" for end in ("", *_SHADOWS)])
+        # DROP TABLE would read the damaged pages
         await connection.execute("PRAGMA writable_schema = ON")
         await connection.execute(
             "DELETE FROM sqlite_schema WHERE tbl_name IN (SELECT value FROM json_each(?))", (named,)
@@ -179,7 +179,6 @@ async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool =
 
 
 def is_derived(table: str) -> bool:
-    """Whether a table, or one that FTS5 keeps an index in, holds nothing that can't be had again."""
     return table in DERIVED or any(table == f"{index}{end}" for index in INDEXES for end in _SHADOWS)
 
 

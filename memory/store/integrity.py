@@ -59,12 +59,10 @@ class DatabaseState:
 
     @property
     def behind(self) -> bool:
-        """Whether the next start brings it up to date."""
         return self.schema is not None and self.schema < NEWEST_FORMAT
 
     @property
     def usable(self) -> bool:
-        """Whether it can be written to as it is."""
         return self.exists and self.trouble is None and not self.behind
 
 
@@ -89,6 +87,7 @@ class IntegrityCheck:
         damaged = await asyncio.to_thread(damaged_tables, path)
         if lost := [table for table in damaged if table != LOOSE and not is_derived(table)]:
             raise StoreError(f"{path} is damaged ({', '.join(lost)}): {RESTORE}")
+        # they belong to no table, so nothing is lost: a VACUUM leaves them out
         if LOOSE in damaged:
             await self._database.vacuum()
         if others := sorted({table for table in damaged if table in DERIVED} - set(INDEXES)):
@@ -109,6 +108,7 @@ class IntegrityCheck:
             for index in INDEXES:
                 await self._database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
         except StoreError as error:
+            # a full disk or a lock says nothing of the index
             if "is damaged" not in str(error):
                 raise
             return False

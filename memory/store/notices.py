@@ -1,4 +1,4 @@
-"""Quiet lines that wait for the next reply to an owner: what background work has to tell."""
+"""Notices of background work that wait for the next reply to an owner."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ MOST_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class PendingNotice:
-    """One line. It is gone when the turn that tells it is committed."""
+    """A stored notice. It is deleted when the turn that shows it is committed."""
 
     id: int
     line: Notice
 
 
 class PendingNotices:
-    """What is to be told unasked; it survives a restart. notices_enabled: whether an owner wants to be."""
+    """The notices of all owners; they survive a restart. notices_enabled: whether an owner wants any."""
 
     def __init__(self, database: Database, notices_enabled: Callable[[str], bool] = lambda _: True) -> None:
         self._database = database
         self.tells = notices_enabled
 
     async def add(self, owner: str, *lines: Notice) -> None:
-        """Tell the lines with the next reply in any chat of an owner who wants to be told."""
+        """Show the lines with the next reply in any chat of an owner, unless notices are off there."""
         if not lines or not self.tells(owner):
             return
         async with self._database.transaction() as connection:
@@ -46,7 +46,6 @@ class PendingNotices:
                 await keep_notice(connection, owner_id, line)
 
     async def waiting(self, owner: str) -> list[PendingNotice]:
-        """What is to be told, oldest first."""
         rows = await self._database.rows(
             "SELECT n.id, n.text, n.buttons FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
             " ORDER BY n.id LIMIT ?",
@@ -56,7 +55,7 @@ class PendingNotices:
 
 
 async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice) -> None:
-    """Tell a line, with its buttons, with the next reply in any chat of an owner. For use inside a transaction."""
+    """Store a line with its buttons for the next reply in any chat of an owner. For use inside a transaction."""
     buttons = json.dumps([[asdict(button) for button in row] for row in line.keyboard], ensure_ascii=False)
     await connection.execute(
         "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, present())", (owner_id, line.text, buttons)

@@ -42,18 +42,17 @@ class PrivateTalks:
         return self._memory if row_id >= FIRST_ID and self._memory is not None else self._file
 
     def databases(self) -> list[Database]:
-        """The file, and memory where anything is held there."""
         return [self._file] if self._memory is None else [self._file, self._memory]
 
     async def begin(self, session_id: str) -> None:
-        """Keep nothing of what is said in a session from now on, until `end`."""
+        """Write nothing of a session to the file from now on, until `end`."""
         sessions = await self._known()
         await self._file.write("UPDATE sessions SET private = 1 WHERE id = ?", (session_id,))
         sessions.add(session_id)
         await self._open(session_id)
 
     async def end(self, session_id: str) -> frozenset[int]:
-        """Let go of all that was said in a private talk, and keep what is said from now on.
+        """Delete all that was said in a private talk, and store in the file what is said from now on.
 
         The inbox ids of what /stop held back there, which no turn is to answer any more. A reply that is still being
         sent is held until it is.
@@ -71,6 +70,7 @@ class PrivateTalks:
                 await connection.execute(statement, of_session)
         (await self._known()).discard(session_id)
         self._interrupted.discard(session_id)
+        # deleted last: since `discard` nobody is led to memory any more
         async with memory.transaction() as connection:
             for statement in (
                 "DELETE FROM sessions WHERE id = :session",  # with its conversations and media
@@ -94,11 +94,11 @@ class PrivateTalks:
         await self._known()
 
     async def memory(self) -> Database:
-        """The database in memory, made when it is first needed."""
         async with self._making:
             if self._memory is None:
                 memory = await self._file.in_memory()
                 async with memory.transaction() as connection:
+                    # AUTOINCREMENT continues from these, so that a number tells which database its row is in
                     await connection.executemany(
                         "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [(name, FIRST_ID) for name in NUMBERED]
                     )
@@ -114,6 +114,7 @@ class PrivateTalks:
             if self._sessions is None:
                 rows = await self._file.rows("SELECT id FROM sessions WHERE private")
                 private = {row["id"] for row in rows}
+                # private at the first look means from before the restart, which has lost what was said there
                 for session_id in private:
                     if await self._open(session_id):
                         self._interrupted.add(session_id)

@@ -54,6 +54,7 @@ def _lies_in(path: str, pattern: str) -> bool:
     Folder by folder, so that no pattern takes long: as one regular expression `**/a/**/a/**/a/**/b` takes seconds.
     """
     parts = path.rstrip("/").split("/")
+    # how many parts of the path the pattern may have consumed so far
     reached = {0}
     for name in pattern.rstrip("/").split("/"):
         if name == "**":

@@ -48,7 +48,6 @@ def local_state(database: Path) -> Path:
 
 
 def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
-    """How many rows those of `tables` have that there are."""
     with _opened(path) as connection:
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         present = [table for table in tables if table in there]
@@ -75,6 +74,7 @@ def close_up(path: Path) -> None:
     try:
         with _opened(path) as connection:
             connection.execute("PRAGMA busy_timeout = 0")
+            # leaving WAL mode needs the database alone, and removes the log
             connection.execute("PRAGMA journal_mode = DELETE")
     except StoreError as error:
         if "locked" in str(error.__cause__):

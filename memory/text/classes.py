@@ -40,6 +40,7 @@ def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
             yield from _han(piece, exact)
         elif piece[0].isalpha():
             results = _spelt(piece.casefold(), exact, stems)
+            # a capital inside of a sentence on a word of no class makes a name; at its beginning it tells nothing
             yield results if results or not number or not piece[0].isupper() else _NAME
         elif piece[0].isdigit() or piece[0] == MASK:
             yield _NUMBER if piece[0].isdigit() else _QUOTED
@@ -63,6 +64,7 @@ def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozens
 def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
     at, was_other = 0, False
     while at < len(piece):
+        # the longest known run first
         for size in range(_LONGEST_HAN, 0, -1):
             results = exact.get(piece[at : at + size])
             if results is not None and at + size <= len(piece):
@@ -86,7 +88,6 @@ def _of_word(word: str, exact: dict[str, frozenset[str]], stems: dict[str, froze
 
 @functools.cache
 def _known() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """The classes of words, and of the beginnings of words."""
     exact: dict[str, frozenset[str]] = {}
     stems: dict[str, frozenset[str]] = {}
     for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines():

@@ -16,9 +16,6 @@ _COMMON = STOP_WORDS | frozenset(
 )
 LONGEST_WORD = 24
 _AT_THE_END = " .!?…。！？"
-_NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
-# what stands in front of a short fact: `home city: Kyiv`
-_SUBJECT = re.compile(r"(?:\S+ ){0,3}\S*: (?=.)")
 
 
 def plain_name(name: str) -> str:
@@ -38,15 +35,6 @@ def wording(text: str) -> str:
     """What two texts in the same words have in common: case, width, spaces and how they end don't count."""
     key = name_key(text)
     return key.rstrip(_AT_THE_END) or key
-
-
-def says_whole(line: str, fact: str) -> bool:
-    """Whether `line` has all telling words and numbers of `fact`, but for those of a subject in front of it."""
-    return _whole_words(fact[match.end() :] if (match := _SUBJECT.match(fact)) else fact) <= _whole_words(line)
-
-
-def _whole_words(text: str) -> set[str]:
-    return {*telling_words(text, 200), *_NUMBER.findall(text)} or {text.strip()}
 
 
 def telling_words(text: str, most: int) -> list[str]:

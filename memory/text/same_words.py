@@ -41,7 +41,6 @@ def is_quoted_from(quote: str, text: str) -> bool:
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether a character is of a script that is written without spaces."""
     return _UNSPACED_CHARACTER.match(character) is not None
 
 

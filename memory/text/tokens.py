@@ -31,7 +31,6 @@ _FIRST_RATES: Scripts = (0.25, 1.0, 0.25)
 
 
 def characters(text: str) -> Scripts:
-    """How many characters of `text` are of each kind of script."""
     if text.isascii():
         return len(text), 0, 0
     latin = len(_LATIN.findall(text))
@@ -46,11 +45,11 @@ class TokenCounter:
         self._rates: dict[str, Scripts] = {}
 
     def calibrated(self, model: str) -> bool:
-        """Whether `model` has reported usage yet."""
         return model in self._rates
 
     def text(self, text: str, model: str = "") -> int:
         """Tokens of `text`, at least 1 for text that is not empty."""
+        # rounded up from thousandths, since a sum of floats may be a trifle above a whole number
         return -(-int(1000 * self._estimate(characters(text), model)) // 1000)
 
     def messages(self, messages: Iterable[Message], model: str = "") -> int:
@@ -74,6 +73,7 @@ class TokenCounter:
         error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, model)
         step = _LEARNING_RATE * error / norm
         rates = zip(self._rates_of(model), seen, strict=True)
+        # bounded, so that one odd report can't spoil all later estimates
         latin, dense, other = (min(_HIGHEST, max(_LOWEST, rate + step * count)) for rate, count in rates)
         self._rates[model] = (latin, dense, other)
 

@@ -201,14 +201,6 @@ def between_function_words(run: str) -> list[str]:
     return [part for part in _FUNCTION_WORDS.split(run) if part] or [run]
 
 
-def query_stems(query: str) -> list[str]:
-    """The telling words of a text as they are compared: their stems; of a script without gaps pairs of letters."""
-    stems: list[str] = []
-    for word in map(plain, telling_parts(query)[0]):
-        stems += [stem_of(word)] if has_gaps(word) else pairs_of(word)
-    return list(dict.fromkeys(stems))[:MOST_TERMS]
-
-
 def pairs_of(run: str) -> list[str]:
     """The neighbouring letters of a run without gaps; one letter alone is itself."""
     return [run] if len(run) == 1 else ["".join(pair) for pair in itertools.pairwise(run)]
@@ -283,7 +275,6 @@ def asks_for_nothing(text: str) -> bool:
 
 
 def says_nothing(words: Iterable[str]) -> bool:
-    """Whether all of these words stand in any small talk."""
     return all(word in _SMALL_TALK_WORDS for word in words)
 
 

@@ -47,8 +47,6 @@ class TooLarge(StoreError):
 
 
 class Part(BaseModel):
-    """One part, as it has to be."""
-
     model_config = ConfigDict(frozen=True)
 
     size: NonNegativeInt
@@ -82,8 +80,6 @@ class Target(Protocol):
 
 
 class FolderTarget:
-    """Writes into a folder."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -126,7 +122,6 @@ class ZipTarget:
         self._check()
 
     def copy(self, name: str, file: IO[bytes]) -> Part:
-        """Write what is read from a file; the part that it is."""
         self._begin(name)
         assert self._entry is not None, "it was begun"  # noqa: S101  # states what _begin does
         part = _copied(file, self._entry)
@@ -145,6 +140,7 @@ class ZipTarget:
 
     def _begin(self, name: str) -> None:
         self._finish()
+        # what is written as a stream may grow beyond 4 GB, which its header must allow for
         self._entry, self._name = self._archive.open(_entry(name), "w", force_zip64=True), name
 
     def _finish(self) -> None:
@@ -211,7 +207,7 @@ def read_manifest(path: Path, source: Source) -> Manifest:
 
 
 def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
-    """Have in a backup what its manifest lists, and nothing else, where it belongs."""
+    """Raises StoreError unless a backup holds just what its manifest lists, where it belongs."""
     names = set(parts_in(source)) - {MANIFEST}
     odd = next(
         (name for name in manifest.files if name != DATABASE and not name.startswith(tuple(f"{f}/" for f in FOLDERS))),
@@ -242,7 +238,6 @@ def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None 
 
 
 def parts_in(source: Source, name: str = "") -> Iterator[str]:
-    """The names of the parts of an archive, or of one of its folders."""
     for child in source.iterdir() if source.is_dir() else ():
         below = f"{name}{child.name}"
         if child.is_dir():

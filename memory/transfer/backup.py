@@ -56,6 +56,7 @@ class Backup:
                 made = Path(name) / "archive"
                 manifest = self._write(made, Path(name) / DATABASE)
                 sync(made)
+                # read back and compared before it takes its place
                 with opened(made) as source:
                     require_listed(made, source, manifest)
                     extract(made, source, read_manifest(made, source))
@@ -103,7 +104,6 @@ class Backup:
             raise StoreError(f"{target} exists and is no backup: name another file.") from error
 
     def _write(self, made: Path, copy: Path) -> Manifest:
-        """Write what belongs into a backup into the new file `made`; the database is copied, and the copy checked."""
         copy_database(self._database, copy)
         require_sound(copy)
         made.touch(mode=0o600, exist_ok=False)

@@ -110,7 +110,6 @@ class Portable:
         return file.getvalue()
 
     async def _write(self, target: Target, owner: str | None, *, with_secrets: bool) -> int:
-        """Write an export, its contents last; the number of rows."""
         async with self._database.snapshot() as connection:
             counts = {
                 table: await _write_rows(connection, table, condition, target, owner, with_secrets=with_secrets)
@@ -170,7 +169,6 @@ def _masked(value: object) -> Any:  # the same type of value as it is given
 
 
 def _write_files(folder: Path, name: str, target: Target, with_secrets: bool) -> None:  # of a thread
-    """Write the Markdown files and what else people put there, but for what is hidden."""
     if not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):

@@ -121,9 +121,7 @@ _BY_NAME: Mapping[str, Check] = {
     "operation": _one_of(Operation),
     "provenance": _one_of(Provenance),
     "metadata": _json(_texts_by_name),
-    "tool_calls": _json(
-        _list_of(lambda call: _texts_by_name(call) and {*_as_row(call)} == {"id", "name", "arguments"})
-    ),
+    "tool_calls": _json(_list_of(lambda call: _texts_by_name(call) and _as_row(call).keys() == _OF_CALL)),
     "media": _json(_list_of(_number(1))),
     "proposal": lambda value: isinstance(value, str) and Proposal.from_text(value).to_text() == value,
     "size": _number(0, 1 << 50),

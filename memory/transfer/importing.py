@@ -116,7 +116,6 @@ async def _require_consistent(connection: aiosqlite.Connection) -> None:
 
 
 def _read_contents(path: Path, source: Source) -> Mapping[str, int]:
-    """How many rows of each table the export says that it has."""
     manifest = _former(path, source) or read_manifest(path, source)
     if manifest.files:
         raise StoreError(f"{path} is a backup: `mneme restore` brings it back.")

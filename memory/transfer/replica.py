@@ -98,7 +98,6 @@ class Replica:
         self._clock = clock
 
     def settings(self, database: Path, part: str, **more: object) -> bytes:
-        """What Litestream is told of one database and the folder of the replica that it goes to."""
         kept = f"{KEPT.total_seconds():.0f}s"
         replica = self.place.part(part) | {"sync-interval": SYNC}
         settings = {
@@ -148,6 +147,7 @@ class Replica:
             await self._run("restore", _NOTHING, database=database, part=_LEASE)
             _write_lease(database, lease)
             await self._run("replicate", "-once", database=database, part=_LEASE)
+        # read back: of two machines that take it at once only one is found there
         if (present := await self.lease()) != lease:
             raise StoreError(f"{self.place.url} was taken at the same moment by {present and present.machine}.")
         own = self._folder / OWN
@@ -157,7 +157,6 @@ class Replica:
         return lease
 
     def holds(self, lease: Lease | None) -> bool:
-        """Whether a lease is the one of this machine."""
         return lease is not None and self._held().get("token") == lease.token
 
     @property
@@ -191,12 +190,12 @@ class Replica:
     async def _run(
         self, command: str, *options: str, database: Path, part: str, patience: float | None = PATIENCE
     ) -> str:
-        """What Litestream says to a command about one part of the replica."""
         process = await asyncio.create_subprocess_exec(
             litestream(),
             command,
             *SETTINGS_ON_STDIN,
             *options,
+            # it replicates what the settings name
             *(() if command == "replicate" else (str(database),)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

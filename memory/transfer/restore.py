@@ -42,8 +42,6 @@ class Restored:
 
 
 class Restore:
-    """Restores into a data directory with the given names in it."""
-
     def __init__(self, database: Path, files: Path, clock: Clock) -> None:
         self._database = database
         self._files = files
