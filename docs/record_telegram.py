@@ -70,12 +70,12 @@ def scripted(data: Path, model: ModelServer) -> dict[str, Any]:
 @contextlib.asynccontextmanager
 async def running(settings: dict[str, Any], telegram: BotApiServer, clock: Clock) -> AsyncIterator[App]:
     """The bot with these settings at a local Bot API server."""
-    values = settings | {
+    values = {
         "timezone": "UTC",
         "telegram_bot_token": BotApiServer.TOKEN,
         "telegram_api_url": telegram.url,
         "telegram_allowed_ids": str(ANN),
-    }
+    } | settings
     async with open_app(Settings.model_validate(values), clock) as app:
         service = asyncio.create_task(run_telegram(app))
         try:

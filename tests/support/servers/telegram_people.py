@@ -74,7 +74,7 @@ def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id
     methods.callback_queries[query_id] = False
     query: JsonObject = {
         "id": query_id,
-        "from": {"id": user_id, "is_bot": False, "first_name": "Ann"},
+        "from": {"id": user_id, "is_bot": False, "first_name": chat.name if chat_id == user_id else "Ann"},
         "message": chat.messages.get(message_id, inaccessible),
         "chat_instance": str(-7_000_000_000 - abs(chat_id)),
         "data": data,
