@@ -235,7 +235,7 @@ class AccessCommands:
     sharing: Sharing
     usage: UsageLog
 
-    @command("usage", N_("What each chat has used today"), access=Access.OWNER)
+    @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
     async def used(self, call: CommandCall) -> str:
         lines = []
         for chat in await self.usage.chats_today():

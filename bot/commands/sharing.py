@@ -41,7 +41,7 @@ class SharingCommands:
             await self.services.sharing.unshare(call.session.owner, f"#{tapped_number(call)}", may_all=True)
         )
 
-    @command("shared", N_("What the family knows"), access=Access.MANAGERS)
+    @command("shared", N_("What the family knows"), access=Access.MANAGERS, alone=True)
     async def shared(self, call: CommandCall) -> str:
         entries = await self.services.sharing.shared(call.session.owner)
         if not entries:

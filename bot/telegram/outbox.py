@@ -20,8 +20,9 @@ from bot.telegram.calls import (
     readable,
     send_part,
 )
+from bot.telegram.features import Feature, is_ephemeral
 from bot.telegram.rendering import Chunk, captioned, laid_out
-from config.texts import use_language
+from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from bot.jobs.replication import Replication
     from bot.languages import Languages
+    from bot.telegram.features import ServerFeatures
     from bot.telegram.rendering import Part
     from memory.mail.mailbox import Mailbox, OutboxItem
 
@@ -45,6 +47,10 @@ CLOSING_SECONDS = 5.0
 """How long the end of the program waits for what is being sent."""
 UNKNOWN_MESSAGE = ""
 """The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
+_FOR_NOBODY_ELSE = N_(
+    "That answer was for you alone, and Telegram no longer lets me show it so: ask again from the menu of commands, or "
+    "make me an administrator of this group."
+)
 STOPPED = "stopped by its reader"
 """Why the rest of a reply was not sent."""
 
@@ -59,9 +65,15 @@ class OutboxSender:
     """
 
     def __init__(
-        self, bot: Bot, mailbox: Mailbox, languages: Languages, replication: Replication | None = None
+        self,
+        bot: Bot,
+        mailbox: Mailbox,
+        languages: Languages,
+        features: ServerFeatures,
+        replication: Replication | None = None,
     ) -> None:
         self._bot = bot
+        self._features = features
         self._replication = replication
         self.mailbox = mailbox
         self._languages = languages
@@ -226,4 +238,48 @@ class OutboxSender:
                 return item.preview_id
         under: Markup = asking(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
+        if item.receiver is not None and (sent := await self._to_one(item, item.receiver, address, part, under)):
+            return sent
         return await send_part(self._bot, address, part, reply_to, under, silent=item.silent)
+
+    async def _to_one(
+        self, item: OutboxItem, receiver: str, address: Address, part: Part, markup: Markup
+    ) -> str | None:
+        """Send a part so that one person sees it; None where that can't be had and all may see it. Raises SendFailed.
+
+        Who was shown something alone, or this group anybody, is never answered before all: there it is not sent.
+        """
+        chat, user = chat_of(address), receiver.partition(" ")[0]
+        shown = (item.reply_to, item.preview_id, *self._confirmed[item.id])
+        is_closed = any(map(is_ephemeral, shown)) or await self._features.shows_alone(chat)
+        # only an administrator may without naming what is answered, and that only for some seconds
+        unasked: tuple[str, str | None] = (user, None)
+        ways = [unasked] if self._features.may_show_alone(chat) else []
+        if receiver != user or is_ephemeral(item.reply_to):
+            ways.insert(0, (receiver, item.reply_to))
+        refusal = SendFailed(Trouble.NEVER, 0, "nobody else may see it")
+        for way in ways:
+            if not self._features.may_take(Feature.EPHEMERAL):
+                break
+            whom, cause = way
+            try:
+                sent = await send_part(self._bot, address, part, cause, markup, silent=item.silent, receiver=whom)
+            except SendFailed as failure:
+                if failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
+                    raise
+                log.info("not_shown_to_one", outbox=item.id, reason=failure.reason)
+                refusal = failure
+                self._features.refused_to_one(chat, unasked=way == unasked)
+            else:
+                await self._features.sent_to_one(chat, alone=is_ephemeral(sent), unasked=way == unasked)
+                return sent
+        if is_closed:
+            await self._refuse_to_all(item, address)
+            raise refusal
+        return None
+
+    async def _refuse_to_all(self, item: OutboxItem, address: Address) -> None:
+        """Say that an answer can't be shown; nobody waits for what was told beside one."""
+        if item.reply_to is not None:
+            with use_language(await self._languages.of_chat(address.owner)):
+                await send_part(self._bot, address, Chunk(_(_FOR_NOBODY_ELSE)))

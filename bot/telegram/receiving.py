@@ -12,6 +12,7 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
+from bot.telegram.features import is_ephemeral
 from bot.telegram.updates import LARGEST, UpdateParser, sender_of
 from config.texts import N_, _, use_language
 from memory.mail.mailbox import Received
@@ -172,8 +173,8 @@ class Receiver:
     def _new_message(self, letter: IncomingMessage) -> str | None:
         """The name of the message that a letter brings; another bot on the same data counts from one again."""
         number = letter.arrival.message_id
-        if letter.edited or letter.press is not None or number is None:
-            return None
+        if letter.edited or letter.press is not None or number is None or is_ephemeral(number):
+            return None  # a number of those may come again once its message has gone
         return f"{self.bot_id}/{letter.arrival.address.chat_id}/{number}"
 
     async def _keep(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:

@@ -20,6 +20,7 @@ from bot.telegram.access import AccessControl, ChatMigrations
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, readable
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.features import ServerFeatures
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
@@ -119,7 +120,9 @@ async def run_telegram(app: App) -> None:
         me = bot.bot
         contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox, app.runner.languages, app.replication)
+        features = ServerFeatures(published, me.id, app.clock)
+        await features.start()
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.replication)
         access = AccessList(app.database, CHANNEL, app.clock)
         family = {*await access.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
         await app.memory.sharing.settle(access.owner_of(user) for user in family)
@@ -135,7 +138,7 @@ async def run_telegram(app: App) -> None:
             tasks,
             asks_for_role=app.memory.sharing.enabled,
         )
-        channel = TelegramChannel(bot, mailbox, outbox, door, tasks)
+        channel = TelegramChannel(bot, mailbox, outbox, door, features, tasks)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses, app.replication)
@@ -159,7 +162,7 @@ async def run_telegram(app: App) -> None:
         if app.replication is not None:
             app.replication.tell = door.tell_of_replica
         menu_page = page_address(app.settings.web_url)
-        menu = Menu(bot, published, app.runner.commands.values(), menu_page)
+        menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
         # beside the rest: nobody is to wait for what is only shown
         tasks.start(menu.publish(), "menu")
         await moves.start()

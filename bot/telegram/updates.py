@@ -13,6 +13,7 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
+from bot.telegram.features import message_key
 from bot.telegram.media import content_of, files_of, origin_of, plain_name, rich_text, text_of
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
@@ -36,7 +37,15 @@ QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 STOPPED = "stopped_message_generation"
 """The kind of update that says that somebody pressed Stop under a draft (Bot API 10.3); the library has no name yet."""
-_KEPT_OF_OURS = {"message_id", "message_thread_id", "from", "chat", "date", "reply_markup"}
+_KEPT_OF_OURS = {
+    "message_id",
+    "ephemeral_message_id",
+    "message_thread_id",
+    "from",
+    "chat",
+    "date",
+    "reply_markup",
+}
 # A command at the beginning of a text, for us or for the bot that it names.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 
@@ -189,6 +198,8 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
     if message is None or query.data is None:  # a game, or a message that is not ours
         return None
     private = message.chat.type == ChatType.PRIVATE
+    known = message if isinstance(message, Message) else None  # and not one that is too old to be told of
+    key = message_key(known, query.from_user.id) if known is not None else str(message.message_id)
     arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id)),  # the topic stands with the button
         text="",
@@ -198,13 +209,13 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
         speaker=None if private else plain_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
         sender=plain_name(query.from_user.full_name),
-        message_id=str(message.message_id),
-        pressed=True,
+        message_id=key,
+        pressed=query.id,
         language=query.from_user.language_code,
     )
     beside = None
-    if isinstance(message, Message):  # and not one that is too old to be told of
-        rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+    if known is not None:
+        rows = known.reply_markup.inline_keyboard if known.reply_markup is not None else ()
         beside = tuple(str(button.callback_data) for row in rows for button in row)
     return IncomingMessage(
         arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data, beside)
@@ -346,7 +357,7 @@ class UpdateParser:
             speaker=None if private else plain_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
             sender=plain_name(message.from_user.full_name),
-            message_id=str(message.message_id),
+            message_id=message_key(message),
             quoted=_quoted(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,
@@ -354,7 +365,7 @@ class UpdateParser:
             language=message.from_user.language_code,
         )
         replied = message.reply_to_message
-        answers = str(replied.message_id) if replied is not None and _is_by(replied, self._me) else None
+        answers = message_key(replied) if replied is not None and _is_by(replied, self._me) else None
         name, edited = plain_name(message.from_user.full_name), update.message is None
         user = message.from_user.id
         return IncomingMessage(

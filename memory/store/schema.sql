@@ -391,6 +391,7 @@ CREATE TABLE outbox (
     reply_to TEXT,
     preview_id TEXT,
     silent INTEGER NOT NULL DEFAULT 0,
+    receiver TEXT, -- who alone is to see it; NULL: the whole chat
     state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'given up')),
     message_ids TEXT NOT NULL DEFAULT '[]',
     failure TEXT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
@@ -43,6 +43,8 @@ class Chat:
     moved_to: int | None = None
     reactions: dict[int, str] = field(default_factory=dict)
     takes_reactions: bool = True
+    ephemeral: dict[int, JsonObject] = field(default_factory=dict)
+    bot_is_administrator: bool = False
 
     def as_json(self) -> JsonObject:
         """The chat as the Bot API writes it."""
@@ -77,6 +79,26 @@ class Chat:
     def bot_messages(self) -> list[BotMessage]:
         """What the bot said here and did not delete, in order."""
         return [_bot_message(message) for message in self.messages.values() if message["from"]["is_bot"]]
+
+    def seen_alone(self, user: int) -> list[BotMessage]:
+        """What the bot said here to one person alone, in order; by the numbers that such messages have."""
+        return [
+            replace(_bot_message(message), message_id=number)
+            for number, message in self.ephemeral.items()
+            if message["from"]["is_bot"] and message["receiver_user"]["id"] == user
+        ]
+
+    def members(self) -> set[int]:
+        """Who has written here."""
+        said = (*self.messages.values(), *self.ephemeral.values())
+        return {message["from"]["id"] for message in said if not message["from"]["is_bot"]}
+
+    def put_ephemeral(self, message: JsonObject, receiver: JsonObject) -> JsonObject:
+        """Add a message that only `receiver` and its sender see: it has no number of the chat, but one of its own."""
+        number = 29_000_000 + len(self.ephemeral)
+        told = message | {"message_id": 0, "ephemeral_message_id": number, "receiver_user": receiver}
+        self.ephemeral[number] = told
+        return told
 
     def check_thread(self, thread_id: Any) -> int | None:
         """The thread to send to; none when the parameter is missing."""

@@ -1,0 +1,100 @@
+"""What came with version 10 of the Bot API, as far as Mneme has a use for it: messages that one person sees."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from tests.support.servers.telegram_chats import check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
+from tests.support.servers.telegram_text import check_text, formatted_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.servers.telegram_chats import Chat, Chats
+
+_OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}
+_PARAMETERS = {
+    "editEphemeralMessageText": _OF_EPHEMERAL | {"text", "entities", "link_preview_options"},
+    "editEphemeralMessageReplyMarkup": _OF_EPHEMERAL,
+}
+"""Of each method the parameters that Mneme has a use for: there must be no other."""
+
+
+class Version10:
+    """The newer methods. served: whether this Telegram has them; without them it passes over their parameters.
+
+    actions: who has pressed what, or written to the bot alone, within the last 15 seconds.
+    """
+
+    def __init__(self, chats: Chats) -> None:
+        self.served = True
+        self.actions: dict[str, int] = {}
+        self._chats = chats
+        self.methods: dict[str, Callable[[JsonObject], Any]] = {
+            "editEphemeralMessageReplyMarkup": self._edit_ephemeral_reply_markup,
+            "editEphemeralMessageText": self._edit_ephemeral_text,
+        }
+
+    def check(self, method: str, params: JsonObject) -> None:
+        """Refuse a method that an older Telegram does not have, or a parameter that a method does not."""
+        known = _PARAMETERS.get(method)
+        if known is None:
+            return
+        if not self.served:
+            raise ApiError(404, "Not Found")
+        if unknown := params.keys() - known:
+            raise bad_request(f"unknown parameters: {', '.join(sorted(unknown))}")
+
+    def put(self, chat: Chat, message: JsonObject, params: JsonObject) -> JsonObject:
+        """The message in its chat, for all to see or for one."""
+        reply = params.get("reply_parameters", {})
+        if not self.served or "ephemeral_message_parameters" not in params:
+            if "ephemeral_message_id" in reply and self.served:
+                raise bad_request("MESSAGE_ID_INVALID")  # what answers it is for one person, too
+            return chat.put(message)
+        receiver = self._receiver(chat, params["ephemeral_message_parameters"], reply)
+        return chat.put_ephemeral(message, {"id": receiver, "is_bot": False, "first_name": "Ann"})
+
+    def _receiver(self, chat: Chat, wanted: Any, reply: JsonObject) -> int:
+        """Who alone is to see a message: an administrator may send one, others within 15 seconds of what it answers."""
+        types = {"receiver_user_id": int, "callback_query_id": str, "replace_callback_query_message": bool}
+        if not isinstance(wanted, dict) or any(not isinstance(v, types.get(k, ())) for k, v in wanted.items()):
+            raise bad_request("can't parse ephemeral message parameters JSON object")
+        receiver = wanted.get("receiver_user_id")
+        if receiver is None:
+            raise bad_request("invalid receiver_user_id specified")
+        if chat.chat_type == "private":
+            raise bad_request("PEER_ID_INVALID")
+        if receiver not in chat.members():
+            raise bad_request("USER_NOT_PARTICIPANT")
+        causes = {wanted.get("callback_query_id"), reply.get("ephemeral_message_id")} - {None}
+        for cause in causes:
+            if self.actions.get(str(cause)) != receiver:
+                raise bad_request("QUERY_ID_INVALID" if isinstance(cause, str) else "MESSAGE_ID_INVALID")
+        if not causes and not chat.bot_is_administrator:
+            raise bad_request("CHAT_ADMIN_REQUIRED")
+        return int(receiver)
+
+    def _edit_ephemeral_text(self, params: JsonObject) -> bool:
+        chat, message = self._ephemeral(params)
+        kept = check_text(formatted_text(params), too_long="MESSAGE_TOO_LONG")
+        filled = fill_text(message, kept, check_markup(params.get("reply_markup")))
+        chat.ephemeral[message["ephemeral_message_id"]] = filled | {"edit_date": int(time.time())}
+        return True
+
+    def _edit_ephemeral_reply_markup(self, params: JsonObject) -> bool:
+        chat, message = self._ephemeral(params)
+        filled = fill_markup(message, check_markup(params.get("reply_markup")))
+        chat.ephemeral[message["ephemeral_message_id"]] = filled
+        return True
+
+    def _ephemeral(self, params: JsonObject) -> tuple[Chat, JsonObject]:
+        """The message for one person that a request is about."""
+        chat = self._chats.named_by(params)
+        message = chat.ephemeral.get(integer(params, "ephemeral_message_id"))
+        receiver = params.get("receiver_user_id")
+        if message is None or not message["from"]["is_bot"] or message["receiver_user"]["id"] != receiver:
+            raise bad_request("MESSAGE_ID_INVALID")
+        return chat, message
