@@ -53,7 +53,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER, STOPPED]
+ALLOWED_UPDATES = [
+    Update.MESSAGE,
+    Update.EDITED_MESSAGE,
+    Update.CALLBACK_QUERY,
+    Update.MY_CHAT_MEMBER,
+    Update.GUEST_MESSAGE,
+    STOPPED,
+]
 READ_SECONDS = 30
 """How long Telegram's answer to a poll may take once the poll is over."""
 MOST_UPDATES = 100
@@ -218,7 +225,7 @@ async def send_part(
         return message_key(message, int(receiver.partition(" ")[0]) if receiver is not None else None)
 
     try:
-        return await _entities_or_plain(send, part if isinstance(part, Chunk) else part.caption)
+        return await entities_or_plain(send, part if isinstance(part, Chunk) else part.caption)
     except SendFailed as failure:
         if isinstance(part, Chunk) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
@@ -254,7 +261,7 @@ async def edit_chunk(
         return message_id
 
     try:
-        await _entities_or_plain(edit, chunk)
+        await entities_or_plain(edit, chunk)
     except SendFailed as failure:
         if "not modified" not in failure.reason:
             raise
@@ -313,7 +320,7 @@ def _unanswered(error: TelegramError) -> bool:
     )
 
 
-async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
+async def entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
     """What a call gives; it is called with plain text where Telegram can't parse the entities. Raises SendFailed."""
     try:
         with readable():

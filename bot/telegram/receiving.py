@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.telegram.access import AccessControl
     from bot.telegram.callbacks import CallbackHandler
     from bot.telegram.channel import TelegramChannel
+    from bot.telegram.guest import GuestMode
     from bot.telegram.updates import IncomingMessage, RawUpdate
     from memory.clock import Clock
     from memory.mail.mailbox import Mailbox
@@ -124,6 +125,7 @@ class Receiver:
     albums: Albums
     letters: UpdateParser
     presses: CallbackHandler
+    guests: GuestMode
     replication: Replication | None = None
     arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -152,6 +154,10 @@ class Receiver:
 
     async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""
+        if read.guest_message is not None:
+            if alone is not None:
+                self.guests.take(alone)
+            return None
         letter = alone or self._of_album(read)
         letter = self.door.moves.sent_on(letter) if letter is not None else None
         if letter is None:

@@ -21,6 +21,7 @@ from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, readable
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import ServerFeatures
+from bot.telegram.guest import GuestMode
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
@@ -141,7 +142,11 @@ async def run_telegram(app: App) -> None:
         channel = TelegramChannel(bot, mailbox, outbox, door, features, tasks)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
-        receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses, app.replication)
+        private, remembers = app.database.private, app.settings.guest_memory
+        guests = GuestMode(bot, door, app.runner, private, tasks, remembers=remembers)
+        receiver = Receiver(
+            me.id, channel, mailbox, door, app.runner, albums, letters, presses, guests, app.replication
+        )
         speakers = Speakers(app.database)
         inbox = InboxWorker(
             channel,

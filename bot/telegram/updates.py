@@ -322,13 +322,15 @@ class UpdateParser:
 
         In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
         that is true of one message. What Telegram itself passes on from a linked channel is said to nobody, and what it
-        tells in a chat by itself neither. kept: the update is meant for us, or is looked at as if it were.
+        tells in a chat by itself neither. A guest message always mentions the bot, and is called as its
+        query is. kept: the update is meant for us, or is looked at as if it were.
         """
         if update.callback_query is not None:
             return _pressed(update.callback_query, self._channel)
         if isinstance(stopped := update.api_kwargs.get(STOPPED), dict):
             return _stopped(stopped, self._channel)
-        message = update.message or update.edited_message
+        guest = update.guest_message
+        message = update.message or update.edited_message or guest
         if message is None or message.from_user is None or message.is_automatic_forward:
             return None
         # bots of Telegram's own stand for whoever writes in the name of a chat
@@ -342,7 +344,7 @@ class UpdateParser:
         text, provenance = content.text, _provenance(message)
         if content.worded and provenance is Provenance.TYPED:
             provenance = Provenance.FILE
-        if not private and not kept and message.media_group_id not in self._albums:
+        if guest is None and not private and not kept and message.media_group_id not in self._albums:
             ours = _is_our_command(text, self._me, self._commands)
             meant = _is_addressed(message, self._me) if ours is None else ours and provenance is Provenance.TYPED
             if not meant:
@@ -350,14 +352,14 @@ class UpdateParser:
         topic = message.message_thread_id if message.is_topic_message else None
         arrival = Arrival(
             address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-            text=text if private else _without_mention(text, self._me),
+            text=text if private and guest is None else _without_mention(text, self._me),
             provenance=provenance,
             received_at=message.date,
             channel=self._channel,
-            speaker=None if private else plain_name(message.from_user.full_name),
+            speaker=None if private or guest is not None else plain_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
             sender=plain_name(message.from_user.full_name),
-            message_id=message_key(message),
+            message_id=message.guest_query_id if guest is not None else message_key(message),
             quoted=_quoted(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,
@@ -366,7 +368,7 @@ class UpdateParser:
         )
         replied = message.reply_to_message
         answers = message_key(replied) if replied is not None and _is_by(replied, self._me) else None
-        name, edited = plain_name(message.from_user.full_name), update.message is None
+        name, edited = plain_name(message.from_user.full_name), update.edited_message is not None
         user = message.from_user.id
         return IncomingMessage(
             arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous

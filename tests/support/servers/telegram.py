@@ -16,7 +16,7 @@ from tests.support.servers.telegram_faults import Fault, Faults
 from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, add_bot, move, moved, press, say, stop
+from tests.support.servers.telegram_people import Utterance, add_bot, call_guest, move, moved, press, say, stop
 from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, WebServer
 
@@ -209,6 +209,17 @@ class BotApiServer:
     def owns(self, user_id: int, chat_id: int) -> None:
         """Have a person own a group."""
         self._methods.owners.add((chat_id, user_id))
+
+    def user_calls_guest(self, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None = None) -> str:
+        """A person mentions the bot in a chat that it is no member of; the query. quoted: what they answer."""
+        query = call_guest(self._methods, text, chat_id=chat_id, user_id=user_id, quoted=quoted)
+        self._notify()
+        return query
+
+    @property
+    def guest_answers(self) -> dict[str, str]:
+        """What guest queries were answered by."""
+        return {query: text for query, text in self._methods.newer.guest_queries.items() if text}
 
     def promotes_bot(self, chat_id: int, *, administrator: bool = True) -> None:
         """Have the bot be an administrator of a group, or no longer."""

@@ -57,6 +57,7 @@ _JSON = frozenset(
         "menu_button",
         "reaction",
         "ephemeral_message_parameters",
+        "result",
     ]
 )
 

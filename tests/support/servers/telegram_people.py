@@ -100,6 +100,24 @@ def stop(methods: Methods, chat_id: int) -> int:
     return methods.updates.add("stopped_message_generation", stopped)
 
 
+def call_guest(methods: Methods, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None) -> str:
+    """Mention the bot in a chat that it is no member of; the query."""
+    query = str(7_700_000_000_000 + len(methods.newer.guest_queries))
+    methods.newer.guest_queries[query] = ""
+    kind = "private" if chat_id > 0 else "supergroup"
+    message: JsonObject = {
+        "message_id": 4711,
+        "date": int(time.time()),
+        "chat": {"id": chat_id, "type": kind, "first_name" if kind == "private" else "title": "Others"},
+        "from": {"id": user_id, "is_bot": False, "first_name": "Ann", "language_code": "en"},
+        "text": text,
+        "entities": marked(text),
+        "guest_query_id": query,
+    }
+    methods.updates.add("guest_message", message | ({"reply_to_message": quoted} if quoted else {}))
+    return query
+
+
 def move(methods: Methods, former: int, present: int) -> JsonObject:
     """The last message of a group that becomes the supergroup `present`."""
     chat = methods.chats.get(former)

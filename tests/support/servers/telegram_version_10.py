@@ -1,4 +1,4 @@
-"""What came with version 10 of the Bot API, as far as Mneme has a use for it: messages that one person sees."""
+"""What came with version 10 of the Bot API, as far as Mneme uses it: messages for one person, guest queries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.servers.telegram_chats import check_markup, fill_markup, fill_text
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
-from tests.support.servers.telegram_text import check_text, formatted_text
+from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}
 _PARAMETERS = {
+    "answerGuestQuery": {"guest_query_id", "result"},
     "editEphemeralMessageText": _OF_EPHEMERAL | {"text", "entities", "link_preview_options"},
     "editEphemeralMessageReplyMarkup": _OF_EPHEMERAL,
 }
@@ -31,8 +32,10 @@ class Version10:
     def __init__(self, chats: Chats) -> None:
         self.served = True
         self.actions: dict[str, int] = {}
+        self.guest_queries: dict[str, str] = {}  # what each was answered by, empty before
         self._chats = chats
         self.methods: dict[str, Callable[[JsonObject], Any]] = {
+            "answerGuestQuery": self._answer_guest_query,
             "editEphemeralMessageReplyMarkup": self._edit_ephemeral_reply_markup,
             "editEphemeralMessageText": self._edit_ephemeral_text,
         }
@@ -46,6 +49,22 @@ class Version10:
             raise ApiError(404, "Not Found")
         if unknown := params.keys() - known:
             raise bad_request(f"unknown parameters: {', '.join(sorted(unknown))}")
+
+    def _answer_guest_query(self, params: JsonObject) -> JsonObject:
+        query, result = str(params.get("guest_query_id")), params.get("result")
+        if not isinstance(result, dict) or result.get("type") != "article" or not result.get("title"):
+            raise bad_request("can't parse inline query result: expected an article")
+        if not 1 <= len(str(result.get("id", "")).encode()) <= 64:
+            raise bad_request("RESULT_ID_INVALID")
+        content = result.get("input_message_content")
+        known = {"message_text", "entities", "link_preview_options"}
+        if not isinstance(content, dict) or content.keys() - known:
+            raise bad_request("can't parse inline query result: unknown input_message_content")
+        kept = check_text(parse_entities(str(content.get("message_text", "")), content.get("entities", [])))
+        if self.guest_queries.get(query, "answered"):
+            raise bad_request("query is too old and response timeout expired or query ID is invalid")
+        self.guest_queries[query] = kept.text
+        return {"inline_message_id": f"BAAAA{query}"}
 
     def put(self, chat: Chat, message: JsonObject, params: JsonObject) -> JsonObject:
         """The message in its chat, for all to see or for one."""
