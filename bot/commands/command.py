@@ -57,7 +57,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Family"), ("share", "unshare", "shared")),
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
     (N_("Reminders"), ("reminders",)),
-    (N_("Settings"), ("settings", "language", "timezone", "notices", "model", "tools")),
+    (N_("Settings"), ("settings", "language", "timezone", "notices", "rich", "model", "tools")),
     (N_("People"), ("letin", "keepout", "usage")),
 )
 

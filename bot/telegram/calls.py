@@ -33,7 +33,7 @@ from telegram.error import (
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.features import ephemeral_target, for_one, is_ephemeral, message_key
+from bot.telegram.features import edit_ephemeral, for_one, is_ephemeral, message_key
 from bot.telegram.rendering import Chunk, unrendered
 from bot.telegram.updates import STOPPED, RawUpdate
 from config.texts import _, in_line
@@ -242,14 +242,9 @@ async def edit_chunk(
 
     async def edit(what: Chunk) -> str:
         if is_ephemeral(message_id):
-            preview = LinkPreviewOptions(is_disabled=True)
-            shown = {
-                "text": what.text,
-                "entities": what.entities,
-                "link_preview_options": preview,
-                "reply_markup": markup,
-            }
-            await edit_ephemeral(bot, "Text", address, message_id, shown)
+            no_preview = {"link_preview_options": LinkPreviewOptions(is_disabled=True)}
+            shown = no_preview | {"text": what.text, "entities": what.entities, "reply_markup": markup}
+            await edit_ephemeral(bot, "Text", chat_of(address), message_id, shown)
         else:
             await bot.edit_message_text(
                 what.text,
@@ -270,16 +265,9 @@ async def edit_chunk(
 async def edit_markup(bot: Bot, address: Address, message_id: str, markup: InlineKeyboardMarkup | None) -> None:
     """Give an earlier message of ours these buttons or none. Raises TelegramError."""
     if is_ephemeral(message_id):
-        await edit_ephemeral(bot, "ReplyMarkup", address, message_id, {"reply_markup": markup})
+        await edit_ephemeral(bot, "ReplyMarkup", chat_of(address), message_id, {"reply_markup": markup})
     else:
         await bot.edit_message_reply_markup(chat_of(address), int(message_id), reply_markup=markup)
-
-
-async def edit_ephemeral(bot: Bot, what: str, address: Address, message_id: str, shown: dict[str, Any]) -> None:
-    """Edit a message that one person sees; the library has no method for it yet. Raises TelegramError."""
-    target = {"chat_id": chat_of(address), **ephemeral_target(message_id)}
-    given = {name: value for name, value in shown.items() if value}
-    await bot.do_api_request(f"editEphemeralMessage{what}", api_kwargs=target | given)
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:

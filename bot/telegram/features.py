@@ -10,7 +10,7 @@ import contextlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from telegram.error import TelegramError
+from telegram.error import BadRequest, EndPointNotFound, TelegramError
 
 from memory.errors import StoreError
 
@@ -24,10 +24,11 @@ _ALONE = "alone"
 
 
 class Feature(StrEnum):
-    """What not every server has. EPHEMERAL: messages that one person of a group sees (Bot API 10.3)."""
+    """What not every server has: messages that one person of a group sees (Bot API 10.3), rich messages (10.1)."""
 
     DRAFTS = "drafts"
     EPHEMERAL = "ephemeral"
+    RICH = "rich"
 
 
 class ServerFeatures:
@@ -63,6 +64,19 @@ class ServerFeatures:
         self._known[feature] = taken
         self._doubted.discard(feature)
         await self._keep(self._key(feature), taken or self._week())
+
+    async def has_method(self, bot: Bot, feature: Feature, method: str) -> bool:
+        """Whether the server has a method. One of which nothing is known is asked by a call that names no chat."""
+        if self._known.get(feature) is None:
+            try:
+                await bot.do_api_request(method)
+            except EndPointNotFound:
+                await self.missing(bot, feature)
+            except BadRequest:
+                await self.found(feature, taken=True)
+            except TelegramError:
+                return False
+        return self._known.get(feature) is True
 
     async def missing(self, bot: Bot, feature: Feature) -> None:
         """Keep that there is no such method, unless all is missing: a server that starts, or a proxy, says that too."""
@@ -123,10 +137,12 @@ def is_ephemeral(key: str | None) -> bool:
     return key is not None and key.startswith(_ALONE)
 
 
-def ephemeral_target(key: str) -> dict[str, int]:
-    """What names a message that one person sees to the methods that edit it."""
+async def edit_ephemeral(bot: Bot, what: str, chat: int, key: str, shown: dict[str, Any]) -> None:
+    """Edit a message that one person sees; the library has no method for it yet. Raises TelegramError."""
     _alone, user, number = key.split()
-    return {"receiver_user_id": int(user), "ephemeral_message_id": int(number)}
+    target = {"chat_id": chat, "receiver_user_id": int(user), "ephemeral_message_id": int(number)}
+    given = {name: value for name, value in shown.items() if value}
+    await bot.do_api_request(f"editEphemeralMessage{what}", api_kwargs=target | given)
 
 
 def for_one(receiver: str, reply_to: str | None = None) -> dict[str, Any]:
@@ -140,5 +156,5 @@ def for_one(receiver: str, reply_to: str | None = None) -> dict[str, Any]:
         parameters["callback_query_id"] = query
     sent: dict[str, Any] = {"ephemeral_message_parameters": parameters}
     if not query and reply_to is not None and is_ephemeral(reply_to):
-        sent["reply_parameters"] = {"ephemeral_message_id": ephemeral_target(reply_to)["ephemeral_message_id"]}
+        sent["reply_parameters"] = {"ephemeral_message_id": int(reply_to.split()[-1])}
     return sent

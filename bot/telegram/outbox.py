@@ -22,6 +22,7 @@ from bot.telegram.calls import (
 )
 from bot.telegram.features import Feature, is_ephemeral
 from bot.telegram.rendering import Chunk, captioned, laid_out
+from bot.telegram.rich import SEND, Rich, as_rich, send_rich
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from bot.telegram.features import ServerFeatures
     from bot.telegram.rendering import Part
     from memory.mail.mailbox import Mailbox, OutboxItem
+    from memory.service.preferences import PreferenceStore
 
     Follow = Callable[[int, int], Awaitable[bool]]
 
@@ -70,10 +72,12 @@ class OutboxSender:
         mailbox: Mailbox,
         languages: Languages,
         features: ServerFeatures,
+        preferences: PreferenceStore,
         replication: Replication | None = None,
     ) -> None:
         self._bot = bot
         self._features = features
+        self._preferences = preferences
         self._replication = replication
         self.mailbox = mailbox
         self._languages = languages
@@ -154,6 +158,10 @@ class OutboxSender:
         """Send a reply, or give it up; False where its group has another id and the reply waits there."""
         address = Address.of(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
+        if not sent and await self._sent_rich(item, address, sent, backoff):
+            await self.mailbox.settle(item, tuple(sent))
+            del self._confirmed[item.id]
+            return True
         with use_language(await self._languages.of_chat(address.owner)):
             parts = await self._parts(item)
         for number in range(len(parts)):
@@ -180,12 +188,28 @@ class OutboxSender:
         del self._confirmed[item.id]
         return True
 
+    async def _sent_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
+        """Send a reply as a rich message where its chat wants that, and add its id; False where it is to be plain."""
+        if not (await self._preferences.get(address.owner)).rich:
+            return False
+        if item.has_document or item.receiver is not None or item.asks is not None:
+            return False
+        rich = await asyncio.to_thread(as_rich, item.text)
+        if rich is None or not await self._features.has_method(self._bot, Feature.RICH, SEND):
+            return False
+        try:
+            sent.append(await self._insist(item, address, [rich], 0, backoff))
+        except SendFailed as failure:
+            log.info("rich_message_refused", outbox=item.id, reason=failure.reason)
+            return False  # whatever it is, the plain one meets it too
+        return True
+
     async def _parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.document(item) if item.has_document else None
         return await laid_out(item.text) if document is None else await captioned(item.text, document)
 
     async def _insist(
-        self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int, backoff: Backoff
+        self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int, backoff: Backoff
     ) -> str:
         """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be.
 
@@ -221,10 +245,13 @@ class OutboxSender:
             else:
                 return
 
-    async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
+    async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int) -> str:
         part = parts[number]
         is_last = number + 1 == len(parts)
         markup = markup_of(item.keyboard) if is_last else None
+        if isinstance(part, Rich):
+            reply_to, preview = item.reply_to, item.preview_id
+            return await send_rich(self._bot, address, part, reply_to, markup, preview_id=preview, silent=item.silent)
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             if markup is None and self.shown.pop(item.session_id, None) == (item.preview_id, part):
                 return item.preview_id

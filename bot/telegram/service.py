@@ -123,7 +123,7 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         features = ServerFeatures(published, me.id, app.clock)
         await features.start()
-        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.replication)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences, app.replication)
         access = AccessList(app.database, CHANNEL, app.clock)
         family = {*await access.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
         await app.memory.sharing.settle(access.owner_of(user) for user in family)

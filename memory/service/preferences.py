@@ -1,4 +1,4 @@
-"""How each chat wants to be spoken to: language, time zone, notices, model."""
+"""How each chat wants to be spoken to: language, time zone, notices, model, layout."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Preferences:
 
     language: the code of the language that was asked for; client_language: of the one that the person's program is set
     to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask, as JSON.
+    rich: tables and the like are laid out by the apps of the channel, where it has that.
     """
 
     language: str | None = None
@@ -38,6 +39,7 @@ class Preferences:
     notices: Notices | None = None
     model: str | None = None
     tools: str | None = None
+    rich: bool = False
 
 
 _NAMES = [field.name for field in fields(Preferences)]
@@ -158,4 +160,5 @@ def chat_of(owner: str) -> str:
 
 def _preferences_of(row: Row) -> Preferences:
     values = {name: row[name] for name in _NAMES}
-    return Preferences(**values | {"notices": Notices(values["notices"]) if values["notices"] else None})
+    notices = Notices(values["notices"]) if values["notices"] else None
+    return Preferences(**values | {"notices": notices, "rich": bool(values["rich"])})

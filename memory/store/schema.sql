@@ -537,7 +537,8 @@ CREATE TABLE preferences (
     zone TEXT,
     notices TEXT CHECK (notices IN ('on', 'quiet', 'off')),
     model TEXT,
-    tools TEXT -- what was settled on tools of other servers, as JSON: by tool, always or never
+    tools TEXT, -- what was settled on tools of other servers, as JSON: by tool, always or never
+    rich INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE usage (

@@ -76,7 +76,7 @@ async def reply(app: App, error_code: int, description: str) -> None:
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
             mailbox = Mailbox(app.database, "telegram", app.clock)
             features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
-            outbox = OutboxSender(bot, mailbox, app.runner.languages, features)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
             await mailbox.answer("telegram:1001", "hello")
             outbox.kick("telegram:1001")
             await outbox.close()
@@ -90,7 +90,7 @@ async def test_a_preview_that_shows_the_whole_reply_already_is_not_edited_again(
             preview = str((await bot.send_message(1001, "hello")).message_id)
             mailbox = Mailbox(app.database, "telegram", app.clock)
             features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
-            outbox = OutboxSender(bot, mailbox, app.runner.languages, features)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
             for text in ("hello", "hello again"):
                 outbox.shown["telegram:1001"] = preview, Chunk("hello")
                 await mailbox.answer("telegram:1001", text, replaces=preview)

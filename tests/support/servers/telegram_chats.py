@@ -10,6 +10,7 @@ from tests.support.servers.telegram_params import ApiError, JsonObject, bad_requ
 from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
 
 _MOST_BUTTONS = 100
+_CONTENT = {"text", "entities", "rich_message", "reply_markup"}
 ChatType: TypeAlias = Literal["private", "group", "supergroup"]
 
 
@@ -26,6 +27,7 @@ class BotMessage:
     reply_markup: JsonObject | None
     caption: str = ""
     file_name: str = ""
+    rich: str = ""
 
 
 @dataclass(slots=True)
@@ -171,11 +173,17 @@ def check_markup(markup: Any) -> JsonObject | None:
 
 def fill_text(message: JsonObject, formatted: FormattedText, markup: JsonObject | None) -> JsonObject:
     """The message with that text, its entities and its buttons instead of any it had."""
-    bare = {key: value for key, value in message.items() if key not in {"text", "entities", "reply_markup"}}
+    bare = {key: value for key, value in message.items() if key not in _CONTENT}
     bare["text"] = formatted.text
     if formatted.entities:
         bare["entities"] = [entity.as_json() for entity in formatted.entities]
     return fill_markup(bare, markup)
+
+
+def fill_rich(message: JsonObject, markdown: str, markup: JsonObject | None) -> JsonObject:
+    """The message as a rich one, which is kept as its Markdown, instead of any text it had."""
+    bare = {key: value for key, value in message.items() if key not in _CONTENT}
+    return fill_markup(bare | {"rich_message": {"blocks": [{"type": "paragraph", "text": markdown}]}}, markup)
 
 
 def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
@@ -212,4 +220,5 @@ def _bot_message(message: JsonObject) -> BotMessage:
         reply_markup=message.get("reply_markup"),
         caption=message.get("caption", ""),
         file_name=message.get("document", {}).get("file_name", ""),
+        rich=message.get("rich_message", {"blocks": [{"text": ""}]})["blocks"][0]["text"],
     )

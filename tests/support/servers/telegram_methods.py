@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_rich, fill_text
 from tests.support.servers.telegram_files import Files
 from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, bad_request, integer
 from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities, trimmed, utf16_length
 from tests.support.servers.telegram_updates import UpdateQueue
-from tests.support.servers.telegram_version_10 import Version10
+from tests.support.servers.telegram_version_10 import Version10, rich_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,7 @@ class Methods:
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
+            "sendRichMessage": self._send_rich_message,
             "sendMessageDraft": self._send_message_draft,
             "setChatMenuButton": self._set_chat_menu_button,
             "setMessageReaction": self._set_message_reaction,
@@ -132,6 +133,15 @@ class Methods:
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)
         return self.newer.put(chat, fill_text(message, check_text(formatted), markup), params)
+
+    def _send_rich_message(self, params: JsonObject) -> JsonObject:
+        chat = self.chats.named_by(params)
+        markdown, markup = rich_content(params), check_markup(params.get("reply_markup"))
+        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
+        replied = _replied(chat, params)
+        if replied is not None:
+            message["reply_to_message"] = chat.quoted(replied)
+        return chat.put(fill_rich(message, markdown, markup))
 
     def _send_document(self, params: JsonObject) -> JsonObject:
         document = params.get("document")
@@ -171,6 +181,12 @@ class Methods:
         return True
 
     def _edit_message_text(self, params: JsonObject) -> JsonObject:
+        if self.newer.served and "rich_message" in params:
+            if params.keys() & {"text", "entities", "link_preview_options"}:
+                raise bad_request("message must have either a text or a rich message")
+            chat, message = self._own_message(params)
+            markup = check_markup(params.get("reply_markup"))
+            return self._edit(chat, message, fill_rich(message, rich_content(params), markup))
         formatted = formatted_text(params)
         markup = check_markup(params.get("reply_markup"))
         chat, message = self._own_message(params)

@@ -58,6 +58,7 @@ _JSON = frozenset(
         "reaction",
         "ephemeral_message_parameters",
         "result",
+        "rich_message",
     ]
 )
 

@@ -1,7 +1,8 @@
-"""What came with version 10 of the Bot API, as far as Mneme uses it: messages for one person, guest queries."""
+"""What Mneme uses of version 10 of the Bot API: messages for one person, guest queries, rich messages."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,42 @@ if TYPE_CHECKING:
 
     from tests.support.servers.telegram_chats import Chat, Chats
 
+LONGEST_RICH = 32_768
 _OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}
 _PARAMETERS = {
     "answerGuestQuery": {"guest_query_id", "result"},
     "editEphemeralMessageText": _OF_EPHEMERAL | {"text", "entities", "link_preview_options"},
     "editEphemeralMessageReplyMarkup": _OF_EPHEMERAL,
+    "sendRichMessage": {
+        "chat_id",
+        "message_thread_id",
+        "disable_notification",
+        "reply_parameters",
+        "reply_markup",
+        "rich_message",
+    },
 }
 """Of each method the parameters that Mneme has a use for: there must be no other."""
+
+
+_PICTURE = re.compile(r"(?<!\\)!\[")
+"""What would have Telegram fetch a picture; in the tests none stands in code."""
+
+
+def rich_content(params: JsonObject) -> str:
+    """The Markdown of a rich message in a request."""
+    content = params.get("rich_message")
+    known = {"markdown": str, "is_rtl": bool, "skip_entity_detection": bool}
+    if not isinstance(content, dict) or any(not isinstance(v, known.get(k, ())) for k, v in content.items()):
+        raise bad_request("can't parse rich message JSON object")
+    markdown = str(content.get("markdown", ""))
+    if not markdown.strip():
+        raise bad_request("rich message must be non-empty")
+    if len(markdown) > LONGEST_RICH:
+        raise bad_request("RICH_MESSAGE_TOO_LONG")
+    if _PICTURE.search(markdown):
+        raise bad_request("RICH_MESSAGE_MEDIA_INVALID")
+    return markdown
 
 
 class Version10:
