@@ -215,9 +215,9 @@ def receiver_of(arrival: Arrival) -> str | None:
 
     What only its sender sees is answered so. What takes the place of a message that all see, they saw already.
     """
-    if arrival.asker is None or (arrival.replaces is not None and not is_ephemeral(arrival.replaces)):
+    if not arrival.alone or arrival.asker is None:
         return None
-    if not arrival.alone and not is_ephemeral(arrival.message_id):
+    if arrival.replaces is not None and not is_ephemeral(arrival.replaces):
         return None
     return f"{arrival.asker} {arrival.pressed}" if arrival.pressed else arrival.asker
 

@@ -50,20 +50,20 @@ class ServerFeatures:
             elif await self._published.is_shown(self._key(feature), self._week()):
                 self._known[feature] = False
 
-    def known(self, feature: Feature) -> bool | None:
+    def supports(self, feature: Feature) -> bool | None:
         """Whether the server takes it; None: it was not tried."""
         return self._known.get(feature)
 
-    def may_take(self, feature: Feature) -> bool:
+    def may_use(self, feature: Feature) -> bool:
         return self._known.get(feature) is not False and feature not in self._doubted
 
-    async def found(self, feature: Feature, *, taken: bool) -> None:
+    async def record(self, feature: Feature, *, supported: bool) -> None:
         """Keep what came of trying it. What can't be written is known until the end of this run."""
-        if self._known.get(feature) is taken:
+        if self._known.get(feature) is supported:
             return
-        self._known[feature] = taken
+        self._known[feature] = supported
         self._doubted.discard(feature)
-        await self._keep(self._key(feature), taken or self._week())
+        await self._keep(self._key(feature), supported or self._week())
 
     async def has_method(self, bot: Bot, feature: Feature, method: str) -> bool:
         """Whether the server has a method. One of which nothing is known is asked by a call that names no chat."""
@@ -71,18 +71,18 @@ class ServerFeatures:
             try:
                 await bot.do_api_request(method)
             except EndPointNotFound:
-                await self.missing(bot, feature)
+                await self.record_missing(bot, feature)
             except BadRequest:
-                await self.found(feature, taken=True)
+                await self.record(feature, supported=True)
             except TelegramError:
                 return False
         return self._known.get(feature) is True
 
-    async def missing(self, bot: Bot, feature: Feature) -> None:
+    async def record_missing(self, bot: Bot, feature: Feature) -> None:
         """Keep that there is no such method, unless all is missing: a server that starts, or a proxy, says that too."""
         with contextlib.suppress(TelegramError):
             await bot.get_me()
-            await self.found(feature, taken=False)
+            await self.record(feature, supported=False)
 
     async def shows_alone(self, chat: int) -> bool:
         """Whether a group has ever taken a message for one person that answered nothing but what all could see.
@@ -91,17 +91,17 @@ class ServerFeatures:
         """
         return await self._published.is_any(self._key(Feature.EPHEMERAL, chat))
 
-    def may_show_alone(self, chat: int) -> bool:
+    def may_try_alone(self, chat: int) -> bool:
         """Whether that is worth trying in this run."""
-        return self.may_take(Feature.EPHEMERAL) and chat not in self._not_in
+        return self.may_use(Feature.EPHEMERAL) and chat not in self._not_in
 
-    async def sent_to_one(self, chat: int, *, alone: bool, unasked: bool) -> None:
+    async def record_sent(self, chat: int, *, alone: bool, unasked: bool) -> None:
         """Keep what came of a message for one person. unasked: it named nothing that it answers."""
-        await self.found(Feature.EPHEMERAL, taken=alone)
+        await self.record(Feature.EPHEMERAL, supported=alone)
         if alone and unasked and not await self.shows_alone(chat):
             await self._keep(self._key(Feature.EPHEMERAL, chat), True)
 
-    def refused_to_one(self, chat: int, *, unasked: bool) -> None:
+    def record_refused(self, chat: int, *, unasked: bool) -> None:
         """Know in this run that it was refused: by a server that was never asked, or where the bot may not."""
         if self._known.get(Feature.EPHEMERAL) is None:
             self._doubted.add(Feature.EPHEMERAL)
@@ -141,8 +141,8 @@ async def edit_ephemeral(bot: Bot, what: str, chat: int, key: str, shown: dict[s
     """Edit a message that one person sees; the library has no method for it yet. Raises TelegramError."""
     _alone, user, number = key.split()
     target = {"chat_id": chat, "receiver_user_id": int(user), "ephemeral_message_id": int(number)}
-    given = {name: value for name, value in shown.items() if value}
-    await bot.do_api_request(f"editEphemeralMessage{what}", api_kwargs=target | given)
+    content = {name: value for name, value in shown.items() if value}
+    await bot.do_api_request(f"editEphemeralMessage{what}", api_kwargs=target | content)
 
 
 def for_one(receiver: str, reply_to: str | None = None) -> dict[str, Any]:

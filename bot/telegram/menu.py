@@ -112,10 +112,10 @@ class Menu:
             for name, description, *marks in entries
         ]
         await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
-        if self._features.known(Feature.EPHEMERAL) is None and any(_EPHEMERAL in c.api_kwargs for c in menu):
+        if self._features.supports(Feature.EPHEMERAL) is None and any(_EPHEMERAL in c.api_kwargs for c in menu):
             read = await self._bot.get_my_commands(scope, language_code=_code(language))
             # a server that does not know the mark does not keep it, nor can it show a message to one person
-            await self._features.found(Feature.EPHEMERAL, taken=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
+            await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
             entries = self._entries(scope, commands, language)
         await self._published.keep(what, entries)
 
@@ -124,7 +124,7 @@ class Menu:
     ) -> list[tuple[str, str] | tuple[str, str, str]]:
         """Names and descriptions; marked what, chosen in a group, only the bot is to see."""
         is_marking = scope.type != BotCommandScopeType.ALL_PRIVATE_CHATS
-        is_marking = is_marking and self._features.known(Feature.EPHEMERAL) is not False
+        is_marking = is_marking and self._features.supports(Feature.EPHEMERAL) is not False
         with use_language(language):
             texts = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
         return [

@@ -279,14 +279,14 @@ class OutboxSender:
         chat, user = chat_of(address), receiver.partition(" ")[0]
         shown = (item.reply_to, item.preview_id, *self._confirmed[item.id])
         is_closed = any(map(is_ephemeral, shown)) or await self._features.shows_alone(chat)
-        # only an administrator may without naming what is answered, and that only for some seconds
+        # an administrator need not name what is answered; others have to, and within seconds
         unasked: tuple[str, str | None] = (user, None)
-        ways = [unasked] if self._features.may_show_alone(chat) else []
+        ways = [unasked] if self._features.may_try_alone(chat) else []
         if receiver != user or is_ephemeral(item.reply_to):
             ways.insert(0, (receiver, item.reply_to))
         refusal = SendFailed(Trouble.NEVER, 0, "nobody else may see it")
         for way in ways:
-            if not self._features.may_take(Feature.EPHEMERAL):
+            if not self._features.may_use(Feature.EPHEMERAL):
                 break
             whom, cause = way
             try:
@@ -296,9 +296,9 @@ class OutboxSender:
                     raise
                 log.info("not_shown_to_one", outbox=item.id, reason=failure.reason)
                 refusal = failure
-                self._features.refused_to_one(chat, unasked=way == unasked)
+                self._features.record_refused(chat, unasked=way == unasked)
             else:
-                await self._features.sent_to_one(chat, alone=is_ephemeral(sent), unasked=way == unasked)
+                await self._features.record_sent(chat, alone=is_ephemeral(sent), unasked=way == unasked)
                 return sent
         if is_closed:
             await self._refuse_to_all(item, address)

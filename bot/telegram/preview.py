@@ -103,7 +103,7 @@ class Preview:
     _first: asyncio.Task[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._drafts = self.reply_to is None and self.features.may_take(Feature.DRAFTS)
+        self._drafts = self.reply_to is None and self.features.may_use(Feature.DRAFTS)
 
     def show(self, text: str) -> None:
         """Show `text` as soon as the pace allows."""
@@ -191,7 +191,7 @@ class Preview:
             # an older Bot API server has no drafts
             self._drafts = "not found" not in str(error).lower()
             if isinstance(error, InvalidToken):  # what is said of a method that there is none of
-                await self.features.missing(self.bot, Feature.DRAFTS)
+                await self.features.record_missing(self.bot, Feature.DRAFTS)
         return error.pause if isinstance(error, SendFailed) else 0
 
 

@@ -13,7 +13,7 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.features import message_key
+from bot.telegram.features import is_ephemeral, message_key
 from bot.telegram.media import content_of, files_of, origin_of, plain_name, rich_text, text_of
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
@@ -211,6 +211,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
         sender=plain_name(query.from_user.full_name),
         message_id=key,
         pressed=query.id,
+        alone=is_ephemeral(key),
         language=query.from_user.language_code,
     )
     beside = None
@@ -350,6 +351,7 @@ class UpdateParser:
             if not meant:
                 return None
         topic = message.message_thread_id if message.is_topic_message else None
+        key = message_key(message)
         arrival = Arrival(
             address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
             text=text if private and guest is None else _without_mention(text, self._me),
@@ -359,7 +361,8 @@ class UpdateParser:
             speaker=None if private or guest is not None else plain_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
             sender=plain_name(message.from_user.full_name),
-            message_id=message.guest_query_id if guest is not None else message_key(message),
+            message_id=message.guest_query_id if guest is not None else key,
+            alone=is_ephemeral(key),
             quoted=_quoted(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,

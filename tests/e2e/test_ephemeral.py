@@ -11,6 +11,7 @@ from tests.support.serving import ANN, GROUP, STRANGER, labels, press, press_alo
 
 if TYPE_CHECKING:
     from bot.app import App
+    from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.servers.telegram_calls import Call
     from tests.support.serving import Serve
@@ -135,6 +136,30 @@ async def test_a_question_for_one_person_is_answered_by_them(serve: Serve, teleg
         await telegram.wait_for(lambda: len(alone(telegram)) == 3)
         names = await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL")
         assert [row["content"] for row in names] == ["The tea stands in the red tin."]
+
+
+async def test_what_is_said_to_the_bot_alone_comes_into_no_memory_of_the_group(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    await known(serve, telegram)
+    async with serve(telegram_allowed_ids=BOTH) as app:
+        await remembers_tea(app, telegram)
+        asks(telegram, "/status", alone=True)
+        await telegram.wait_for(lambda: alone(telegram))
+        answered = telegram.ephemeral_message(GROUP, telegram.seen_alone(GROUP, ANN)[0].message_id)
+        telegram.user_says(
+            "I prefer coffee, but tell nobody.",
+            chat_id=GROUP,
+            chat_type="supergroup",
+            user_id=ANN,
+            ephemeral=True,
+            fields={"reply_to_message": answered},
+        )
+        await telegram.wait_for(lambda: len(alone(telegram)) == 2)
+        assert alone(telegram)[1].startswith("In a message that nobody else here sees I take commands only")
+        assert await app.database.value("SELECT count(*) FROM messages") == 0
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+    assert model.requests == []
 
 
 async def test_what_is_noted_is_told_to_who_said_it_where_that_has_worked_before(
