@@ -341,6 +341,7 @@ class SessionRunner:
             await self._run_command(arrival, command)
 
     async def _run_command(self, arrival: Arrival, command: Command, lane: SessionQueue | None = None) -> None:
+        arrival = replace(arrival, alone=arrival.alone or command.alone)
         try:
             await arrival.channel.count_attempt([arrival])
             result = await self.command_runner.run(arrival, command)

@@ -130,6 +130,7 @@ class Settings(BaseSettings):
     memory_tidy_day: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = "sun"
     memory_tidy_hour: int = Field(default=4, ge=0, le=23)
     memory_notices: bool = True
+    guest_memory: bool = False
     consolidation_timeout: float = Field(default=30, gt=0, le=3600)
 
     compaction_enabled: bool = True
@@ -352,6 +353,11 @@ def check_together(settings: Settings) -> None:
         raise ConfigurationError(
             "MEMORY_SCOPE=shared would show everybody in a group what is said in private: take the groups, whose ids "
             "are negative, out of TELEGRAM_ALLOWED_IDS, or set MEMORY_SCOPE=chat."
+        )
+    if settings.guest_memory and settings.memory_scope is MemoryScope.SHARED:
+        raise ConfigurationError(
+            "GUEST_MEMORY=true keeps a memory of each chat by itself, and MEMORY_SCOPE=shared has one for all: set "
+            "MEMORY_SCOPE=chat, or GUEST_MEMORY=false."
         )
     if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
         raise ConfigurationError(

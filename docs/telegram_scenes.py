@@ -186,6 +186,7 @@ SCENES = (
             CallbackHandler("Quiet"),
             CallbackHandler("All settings"),
             command("/timezone Kyiv"),
+            command("/rich on"),
             command("/model"),
             CallbackHandler(name={"en": "another", "de": "another"}),
             command("/language"),

@@ -40,10 +40,14 @@ Keyboard = tuple[tuple[Button, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is told under a reply without being part of it, and what may be done about it."""
+    """What is told under a reply without being part of it, and what may be done about it.
+
+    alone: in a group it is for whoever is answered, and seen by nobody else where the channel can show it so.
+    """
 
     text: str
     keyboard: Keyboard = ()
+    alone: bool = False
 
 
 PAGE = "https://"

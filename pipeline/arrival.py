@@ -44,8 +44,9 @@ class Arrival:
     for the person's next message (/stop). quoted: the message that it answers, for the model to read and not to be
     kept. files: what came with it; album: what the messages of one album have in common. origin: whom a forward is
     from, where that is told. media: the numbers of what is to be looked at anew, in the place of a text. replaces:
-    the message, by the channel's id, whose place the answer takes, since a button under it was pressed. pressed: it
-    was pressed and not written, and message_id is that of the message with the button. language: what its sender
+    the message, by the channel's id, whose place the answer takes, since a button under it was pressed. pressed: what
+    the channel calls the press, where it was not written, and message_id is that of the message with the button.
+    alone: its answer is for whoever sent it, where the channel can show it so. language: what its sender
     reads, as a tag of their program's. attempts: how many runs of the program were killed over it. task: it is no
     message of a person, but a task whose hour has come.
     """
@@ -67,7 +68,8 @@ class Arrival:
     origin: str | None = None
     media: tuple[int, ...] = ()
     replaces: str | None = None
-    pressed: bool = False
+    pressed: str | None = None
+    alone: bool = False
     language: str | None = None
     attempts: int = 0
     task: TaskRun | None = None
@@ -200,6 +202,10 @@ class ReplyChannel(Protocol):
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Put a question of the turn's into the chat, with its answers as buttons; whether anybody can answer there."""
+
+    async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+        """A text beside the reply that none but who is answered sees; None where the channel has no way to show it."""
+        return None
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""

@@ -57,7 +57,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Family"), ("share", "unshare", "shared")),
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
     (N_("Reminders"), ("reminders",)),
-    (N_("Settings"), ("settings", "language", "timezone", "notices", "model", "tools")),
+    (N_("Settings"), ("settings", "language", "timezone", "notices", "rich", "model", "tools")),
     (N_("People"), ("letin", "keepout", "usage")),
 )
 
@@ -121,7 +121,8 @@ class Command:
     """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
 
     repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
-    listed: help and menu show it; others come with what they are about, as `/done_12`.
+    listed: help and menu show it; others come with what they are about, as `/done_12`. alone: in a group its answer is
+    for who asks, where that can be shown to one person.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Command:
     repeatable: bool = False
     listed: bool = True
     access: Access = Access.EVERYBODY
+    alone: bool = False
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _undeclared
 
     def __call__(self, method: _Method) -> _Method:

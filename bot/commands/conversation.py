@@ -106,7 +106,7 @@ class ConversationCommands:
             kept=done.kept,
         )
 
-    @command("status", N_("Context, cost of today, what I remember"), immediate=True)
+    @command("status", N_("Context, cost of today, what I remember"), immediate=True, alone=True)
     async def status(self, call: CommandCall) -> str:
         return await self.reports.text(call.session)
 

@@ -74,7 +74,7 @@ class MemoryQueries:
     services: MemoryServices
     page: str | None
 
-    @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS)
+    @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS, alone=True)
     async def memory(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             # the Mini App opens in private chats only
@@ -172,7 +172,7 @@ class MemoryQueries:
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
         return _page(head, kind, (page, pages), entries, (_("Newer"), _("Older")), hint)
 
-    @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
+    @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS, alone=True)
     async def recall(self, call: CommandCall) -> str:
         if not call.argument:
             raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))

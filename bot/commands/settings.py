@@ -1,5 +1,5 @@
-"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout /usage:
-who may come in, and what each chat uses.
+"""/settings /language /timezone /notices /rich /model: what holds for a chat, and how it is changed; /letin /keepout
+/usage: who may come in, and what each chat uses.
 """
 
 from __future__ import annotations
@@ -35,6 +35,14 @@ FAMILY = "family"
 GUEST = "guest"
 """What somebody comes in as under MEMORY_SCOPE=family."""
 BUTTONS_PER_ROW = 2
+RICH = {True: N_("laid out by Telegram"), False: N_("as text")}
+_PRESENT_RICH = {
+    True: N_(
+        "Tables, headings, quotes and lists in lists are **laid out by Telegram**, in one message. Older apps may not "
+        "show them well."
+    ),
+    False: N_("Tables, headings, quotes and lists in lists are shown **as text**, which every app can show."),
+}
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
 
 VOICE_NOW = {
@@ -104,12 +112,14 @@ class SettingsCommands:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
+        is_rich = self.services.preferences.known(session.address.owner).rich
         privacy = _("This talk is private.") if session.private else _("This talk is kept.")
         return [
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
             *([("voice", _("Voice"), _(VOICE_NOW[chosen.voice or VoiceReplies.AUTO]))] if self.speaks else []),
+            ("rich", _("Layout"), _("Tables and headings: **{present}**.", present=_(RICH[is_rich]))),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
             ("private", _("Start a private talk"), privacy),
         ]
@@ -180,6 +190,19 @@ class SettingsCommands:
         ]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
+    @command("rich", N_("How tables and headings look"), "[on|off]", repeatable=True, access=Access.MANAGERS)
+    async def rich(self, call: CommandCall) -> CommandResult:
+        chosen = call.argument.lower()
+        if chosen not in ("", "on", "off"):
+            raise WrongArgument(_("/rich takes on or off."))
+        chat = call.session.address.owner
+        if chosen:
+            await self.services.preferences.change(chat, rich=chosen == "on")
+        present = (await self.services.preferences.get(chat)).rich
+        ways = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
+        choice = [choice_button(label, text, chosen=value is present) for label, text, value in ways]
+        return Answer(_(_PRESENT_RICH[present]), (tuple(choice), (all_settings(),)))
+
     @command(
         "model",
         N_("Show the models, and choose one for this chat"),
@@ -247,7 +270,7 @@ class AccessCommands:
     sharing: Sharing
     usage: UsageLog
 
-    @command("usage", N_("What each chat has used today"), access=Access.OWNER)
+    @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
     async def used(self, call: CommandCall) -> str:
         lines = []
         for chat in await self.usage.chats_today():

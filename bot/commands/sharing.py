@@ -47,7 +47,7 @@ class SharingCommands:
         undone = await self.services.sharing.share_again(int(tapped_number(call)))
         return _("That was undone already.") if undone is None else format_undo(undone)
 
-    @command("shared", N_("What the family knows"), access=Access.MANAGERS)
+    @command("shared", N_("What the family knows"), access=Access.MANAGERS, alone=True)
     async def shared(self, call: CommandCall) -> str:
         entries = await self.services.sharing.shared(call.session.owner)
         if not entries:

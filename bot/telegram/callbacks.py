@@ -10,7 +10,7 @@ from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
 from bot.telegram.access import GroupUnknown
-from bot.telegram.calls import chat_of, markup_of
+from bot.telegram.calls import chat_of, edit_markup, markup_of
 from config.texts import N_, _, use_language
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -164,8 +164,8 @@ class CallbackHandler:
             self._shown.clear()
         self._shown[message] = ids
         try:
-            chat, message_id = chat_of(letter.arrival.address), int(letter.arrival.message_id or 0)
-            await self._bot.edit_message_reply_markup(chat, message_id, reply_markup=markup_of(keyboard))
+            arrival = letter.arrival
+            await edit_markup(self._bot, arrival.address, arrival.message_id or "0", markup_of(keyboard))
         except TelegramError as error:
             self._shown.pop(message, None)
             log.info("buttons_not_taken_away", reason=str(error))

@@ -16,14 +16,24 @@ from telegram import (
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     InputFile,
+    LinkPreviewOptions,
     ReplyParameters,
     Update,
     WebAppInfo,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    EndPointNotFound,
+    Forbidden,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+)
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
+from bot.telegram.features import edit_ephemeral, for_one, is_ephemeral, message_key
 from bot.telegram.rendering import Chunk, File, VoiceNote, unrendered
 from bot.telegram.updates import STOPPED, RawUpdate
 from config.texts import _, in_line
@@ -43,7 +53,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER, STOPPED]
+ALLOWED_UPDATES = [
+    Update.MESSAGE,
+    Update.EDITED_MESSAGE,
+    Update.CALLBACK_QUERY,
+    Update.MY_CHAT_MEMBER,
+    Update.GUEST_MESSAGE,
+    STOPPED,
+]
 READ_SECONDS = 30
 """How long Telegram's answer to a poll may take once the poll is over."""
 MOST_UPDATES = 100
@@ -177,15 +194,22 @@ async def send_part(
     markup: Markup = None,
     *,
     silent: bool = False,
+    receiver: str | None = None,
 ) -> str:
-    """Send one part of a reply, a message or a file; its id. Raises SendFailed. silent: without a sound."""
+    """Send one part of a reply, a message or a file; its id. Raises SendFailed. silent: without a sound.
+
+    receiver: who alone is to see it (`for_one`); by its id one can tell whether that is so.
+    """
     where: dict[str, Any] = {
         "chat_id": chat_of(address),
         "message_thread_id": thread_of(address),
         "disable_notification": silent or isinstance(part, VoiceNote) or None,  # its text has had a sound
-        "reply_parameters": ReplyParameters(int(reply_to), allow_sending_without_reply=True) if reply_to else None,
         "reply_markup": markup,
     }
+    if receiver is not None:
+        where["api_kwargs"] = for_one(receiver, reply_to)
+    elif reply_to and not is_ephemeral(reply_to):
+        where["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
 
     words = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
 
@@ -204,16 +228,17 @@ async def send_part(
                 read_timeout=FILE_SECONDS,
                 **where,
             )
-        return str(message.message_id)
+        return message_key(message, int(receiver.partition(" ")[0]) if receiver is not None else None)
 
     try:
-        return await _entities_or_plain(send, words)
+        return await entities_or_plain(send, words)
     except SendFailed as failure:
         if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
         # a group may let nobody send files: better the beginning as messages than nothing
         log.warning("file_refused", reason=failure.reason)
-        return [await send_part(bot, address, chunk) for chunk in unrendered(part.instead)[:MOST_INSTEAD]][-1]
+        chunks = unrendered(part.instead)[:MOST_INSTEAD]
+        return [await send_part(bot, address, chunk, receiver=receiver) for chunk in chunks][-1]
 
 
 async def edit_chunk(
@@ -222,20 +247,33 @@ async def edit_chunk(
     """Give an earlier message of ours the text of `chunk`, and these buttons or none. Raises SendFailed."""
 
     async def edit(what: Chunk) -> str:
-        await bot.edit_message_text(
-            what.text,
-            chat_id=chat_of(address),
-            message_id=int(message_id),
-            entities=what.entities,
-            reply_markup=markup,
-        )
+        if is_ephemeral(message_id):
+            no_preview = {"link_preview_options": LinkPreviewOptions(is_disabled=True)}
+            shown = no_preview | {"text": what.text, "entities": what.entities, "reply_markup": markup}
+            await edit_ephemeral(bot, "Text", chat_of(address), message_id, shown)
+        else:
+            await bot.edit_message_text(
+                what.text,
+                chat_id=chat_of(address),
+                message_id=int(message_id),
+                entities=what.entities,
+                reply_markup=markup,
+            )
         return message_id
 
     try:
-        await _entities_or_plain(edit, chunk)
+        await entities_or_plain(edit, chunk)
     except SendFailed as failure:
         if "not modified" not in failure.reason:
             raise
+
+
+async def edit_markup(bot: Bot, address: Address, message_id: str, markup: InlineKeyboardMarkup | None) -> None:
+    """Give an earlier message of ours these buttons or none. Raises TelegramError."""
+    if is_ephemeral(message_id):
+        await edit_ephemeral(bot, "ReplyMarkup", chat_of(address), message_id, {"reply_markup": markup})
+    else:
+        await bot.edit_message_reply_markup(chat_of(address), int(message_id), reply_markup=markup)
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:
@@ -253,7 +291,7 @@ def explained(error: TelegramError) -> SendFailed:
         return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.foreign)
     if isinstance(error, ChatMigrated):
         return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
-    if isinstance(error, BadRequest | Forbidden):
+    if isinstance(error, BadRequest | Forbidden | EndPointNotFound):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
     return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
 
@@ -276,7 +314,7 @@ def _unanswered(error: TelegramError) -> bool:
     )
 
 
-async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
+async def entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
     """What a call gives; it is called with plain text where Telegram can't parse the entities. Raises SendFailed."""
     try:
         with readable():

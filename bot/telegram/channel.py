@@ -14,6 +14,7 @@ from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_part, thread_of
+from bot.telegram.features import is_ephemeral
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, _, use_language
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
+    from bot.telegram.features import ServerFeatures
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.rendering import Part
     from bot.telegram.speech import VoiceMessages
@@ -57,6 +59,7 @@ class TelegramChannel:
         mailbox: Mailbox,
         outbox: OutboxSender,
         door: AccessControl,
+        features: ServerFeatures,
         voice: VoiceMessages,
         tasks: BackgroundTasks,
     ) -> None:
@@ -64,6 +67,7 @@ class TelegramChannel:
         self._voice = voice
         self._tasks = tasks
         self._door = door
+        self.features = features
         self.mailbox = mailbox
         self.outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
@@ -89,7 +93,7 @@ class TelegramChannel:
 
         # what was pressed to have it tried again, or what a kill left of the same answer, becomes the reply
         remaining = arrival.replaces or self._left.pop(session_id, None)
-        preview = Preview(self._bot, arrival.address, self._pace, arrival.reply_to, keep, remaining)
+        preview = Preview(self._bot, arrival.address, self._pace, self.features, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
@@ -123,6 +127,7 @@ class TelegramChannel:
                 keyboard=keyboard,
                 asker=arrival.asker,
                 document=document,
+                receiver=receiver_of(arrival),
             )
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
@@ -198,18 +203,32 @@ class TelegramChannel:
 
     async def show_uncommitted(self, arrivals: list[Arrival], parts: Sequence[Part], preview_id: str | None) -> bool:
         """Send a text past the outbox; once it is confirmed its arrivals are answered. Whether it is."""
-        address, reply_to = arrivals[-1].address, arrivals[-1].reply_to
+        last, address, reply_to = arrivals[-1], arrivals[-1].address, arrivals[-1].reply_to
+        is_closed = is_ephemeral(last.message_id) or await self.features.shows_alone(chat_of(address))
+        receiver = receiver_of(last) if is_closed else None  # else it might be shown to nobody
         try:
             for number, part in enumerate(parts):
                 if number == 0 and preview_id is not None and isinstance(part, Chunk):
                     await edit_chunk(self._bot, address, preview_id, part)
                 else:
-                    await send_part(self._bot, address, part, reply_to if number == 0 else None)
+                    await send_part(self._bot, address, part, reply_to if number == 0 else None, receiver=receiver)
         except SendFailed as failure:
             log.warning("reply_not_shown", reason=failure.reason)
             return False
         self.shown.update(inbox_ids(arrivals))
         return True
+
+
+def receiver_of(arrival: Arrival) -> str | None:
+    """Who alone is to see the answer to an arrival, and the press that it answers, if any; None: the whole chat.
+
+    What only its sender sees is answered so. What takes the place of a message that all see, they saw already.
+    """
+    if not arrival.alone or arrival.asker is None:
+        return None
+    if arrival.replaces is not None and not is_ephemeral(arrival.replaces):
+        return None
+    return f"{arrival.asker} {arrival.pressed}" if arrival.pressed else arrival.asker
 
 
 class _TelegramReply(ReplyChannel):
@@ -222,16 +241,25 @@ class _TelegramReply(ReplyChannel):
 
     async def show_text(self, text: str) -> None:
         """Show the answer so far, where somebody waits for it."""
-        if self._arrivals[-1].task is None:
+        last = self._arrivals[-1]
+        if last.task is None and receiver_of(last) is None:
             self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
-        if self._arrivals[-1].task is None:
-            self._preview.show(f"_{name} …_")
+        await self.show_text(f"_{name} …_")
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Ask below what is shown; a press or a command answers."""
         return await self._channel.ask(self._arrivals[-1], question, keyboard)
+
+    async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+        """A text for who asked alone, in a group that has shown such a message before; else it stands in the reply."""
+        last = self._arrivals[-1]
+        if len({arrival.asker for arrival in self._arrivals}) > 1 or last.asker is None:
+            return None
+        if not await self._channel.features.shows_alone(chat_of(last.address)):
+            return None
+        return OutgoingReply(CHANNEL, text, keyboard=keyboard, asker=last.asker, receiver=last.asker)
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
@@ -246,7 +274,14 @@ class _TelegramReply(ReplyChannel):
         if preview.message_id is not None and preview.shows is not None:  # the reply may say no more than that
             self._channel.outbox.shown[last.address.session_id] = preview.message_id, preview.shows
         return OutgoingReply(
-            CHANNEL, text, last.reply_to, preview.message_id, keyboard, last.asker, silent=last.is_quiet
+            CHANNEL,
+            text,
+            last.reply_to,
+            preview.message_id,
+            keyboard,
+            last.asker,
+            silent=last.is_quiet,
+            receiver=receiver_of(last),
         )
 
     async def deliver_uncommitted(self, text: str) -> bool:

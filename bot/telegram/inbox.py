@@ -52,6 +52,10 @@ _NOBODY = N_(
     'administrator of a group can do so with "Remain anonymous" switched off.'
 )
 _LOST = N_("I was restarted while I worked on this, and of a private talk nothing is kept: send it again.")
+_COMMANDS_ALONE = N_(
+    "In a message that nobody else here sees I take commands only, since what is said here is remembered for the whole "
+    "group: write to me in private."
+)
 _TOO_LATE = N_("I had read that message before you edited it: send it again to have the new version answered.")
 
 
@@ -261,6 +265,9 @@ class InboxWorker:
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
             self.channel.outbox.stop(arrival.address.session_id)
         answering = await self.presses.answering(item, letter, arrival)
+        if answering.alone and not parse_command(answering.text)[0]:
+            await self._tell(answering, _COMMANDS_ALONE)  # in the group's log it would come before everybody
+            return
         handled = await self._edited(item, arrival, answering, arrivals) if letter.edited else answering
         if handled is not None and handled.inbox_id is not None:
             arrivals[handled.inbox_id] = handled

@@ -14,9 +14,11 @@ from telegram import (
     MenuButtonWebApp,
     WebAppInfo,
 )
+from telegram.constants import BotCommandScopeType
 from telegram.error import TelegramError
 
 from bot.commands.command import Access
+from bot.telegram.features import Feature
 from config.texts import LANGUAGES, N_, SOURCE, _, use_language
 from memory.errors import StoreError
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from telegram import Bot, BotCommandScope
 
     from bot.commands.command import Command
+    from bot.telegram.features import ServerFeatures
     from memory.service.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
@@ -39,6 +42,7 @@ DESCRIPTION = N_(
 SHORT_DESCRIPTION = N_("A private assistant that remembers, and whose memory you can see and correct.")
 """What the bot's profile shows."""
 PAGE_LABEL = N_("Memory")
+_EPHEMERAL = "is_ephemeral"
 LONGEST_COMMAND = 256
 """Characters of a command's description that Telegram takes."""
 
@@ -46,8 +50,16 @@ LONGEST_COMMAND = 256
 class Menu:
     """Tells Telegram what to show, where it was not told that before: some dozen calls once, and two at a start."""
 
-    def __init__(self, bot: Bot, published: MenuCache, commands: Iterable[Command], page: str | None) -> None:
+    def __init__(
+        self,
+        bot: Bot,
+        published: MenuCache,
+        features: ServerFeatures,
+        commands: Iterable[Command],
+        page: str | None,
+    ) -> None:
         self._bot = bot
+        self._features = features
         self._page = page
         self._published = published
         # what comes with a number is under the message that it is about, and who may come in is asked by buttons
@@ -92,14 +104,33 @@ class Menu:
         ]
 
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
+        what, entries = self._key("commands", scope.type, language), self._entries(scope, commands, language)
+        if await self._published.is_shown(what, entries):
+            return
+        menu = [
+            BotCommand(name, description, api_kwargs={_EPHEMERAL: True} if marks else None)
+            for name, description, *marks in entries
+        ]
+        await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
+        if self._features.supports(Feature.EPHEMERAL) is None and any(_EPHEMERAL in c.api_kwargs for c in menu):
+            read = await self._bot.get_my_commands(scope, language_code=_code(language))
+            # a server that does not know the mark does not keep it, nor can it show a message to one person
+            await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
+            entries = self._entries(scope, commands, language)
+        await self._published.keep(what, entries)
+
+    def _entries(
+        self, scope: BotCommandScope, commands: Sequence[Command], language: str
+    ) -> list[tuple[str, str] | tuple[str, str, str]]:
+        """Names and descriptions; marked what, chosen in a group, only the bot is to see."""
+        is_marking = scope.type != BotCommandScopeType.ALL_PRIVATE_CHATS
+        is_marking = is_marking and self._features.supports(Feature.EPHEMERAL) is not False
         with use_language(language):
-            entries = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
-        menu = [BotCommand(*entry) for entry in entries]
-        await self._once(
-            self._key("commands", scope.type, language),
-            entries,
-            lambda: self._bot.set_my_commands(menu, scope=scope, language_code=_code(language)),
-        )
+            texts = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
+        return [
+            (*text, _EPHEMERAL) if is_marking and command.alone else text
+            for command, text in zip(commands, texts, strict=True)
+        ]
 
     async def _publish_about(
         self, kind: str, text: str, present: str, tell: Callable[[str | None, str | None], Awaitable[bool]]

@@ -20,8 +20,10 @@ from bot.telegram.calls import (
     readable,
     send_part,
 )
+from bot.telegram.features import Feature, is_ephemeral
 from bot.telegram.rendering import Chunk, captioned, laid_out
-from config.texts import use_language
+from bot.telegram.rich import SEND, Rich, as_rich, send_rich
+from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
 
     from bot.jobs.replication import Replication
     from bot.languages import Languages
+    from bot.telegram.features import ServerFeatures
     from bot.telegram.rendering import Part
     from memory.mail.mailbox import Mailbox, OutboxItem
+    from memory.service.preferences import PreferenceStore
 
     Follow = Callable[[int, int], Awaitable[bool]]
 
@@ -45,6 +49,10 @@ CLOSING_SECONDS = 5.0
 """How long the end of the program waits for what is being sent."""
 UNKNOWN_MESSAGE = ""
 """The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
+_FOR_NOBODY_ELSE = N_(
+    "That answer was for you alone, and Telegram no longer lets me show it so: ask again from the menu of commands, or "
+    "make me an administrator of this group."
+)
 STOPPED = "stopped by its reader"
 """Why the rest of a reply was not sent."""
 
@@ -59,9 +67,17 @@ class OutboxSender:
     """
 
     def __init__(
-        self, bot: Bot, mailbox: Mailbox, languages: Languages, replication: Replication | None = None
+        self,
+        bot: Bot,
+        mailbox: Mailbox,
+        languages: Languages,
+        features: ServerFeatures,
+        preferences: PreferenceStore,
+        replication: Replication | None = None,
     ) -> None:
         self._bot = bot
+        self._features = features
+        self._preferences = preferences
         self._replication = replication
         self.mailbox = mailbox
         self._languages = languages
@@ -142,6 +158,10 @@ class OutboxSender:
         """Send a reply, or give it up; False where its group has another id and the reply waits there."""
         address = Address.of(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
+        if not sent and await self._sent_rich(item, address, sent, backoff):
+            await self.mailbox.settle(item, tuple(sent))
+            del self._confirmed[item.id]
+            return True
         with use_language(await self._languages.of_chat(address.owner)):
             parts = await self._parts(item)
         for number in range(len(parts)):
@@ -168,12 +188,28 @@ class OutboxSender:
         del self._confirmed[item.id]
         return True
 
+    async def _sent_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
+        """Send a reply as a rich message where its chat wants that, and add its id; False where it is to be plain."""
+        if not (await self._preferences.get(address.owner)).rich:
+            return False
+        if item.has_document or item.receiver is not None or item.asks is not None:
+            return False
+        rich = await asyncio.to_thread(as_rich, item.text)
+        if rich is None or not await self._features.has_method(self._bot, Feature.RICH, SEND):
+            return False
+        try:
+            sent.append(await self._insist(item, address, [rich], 0, backoff))
+        except SendFailed as failure:
+            log.info("rich_message_refused", outbox=item.id, reason=failure.reason)
+            return False  # whatever it is, the plain one meets it too
+        return True
+
     async def _parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.document(item) if item.has_document else None
         return await laid_out(item.text) if document is None else await captioned(item.text, document)
 
     async def _insist(
-        self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int, backoff: Backoff
+        self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int, backoff: Backoff
     ) -> str:
         """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be.
 
@@ -209,10 +245,13 @@ class OutboxSender:
             else:
                 return
 
-    async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
+    async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int) -> str:
         part = parts[number]
         is_last = number + 1 == len(parts)
         markup = markup_of(item.keyboard) if is_last else None
+        if isinstance(part, Rich):
+            reply_to, preview = item.reply_to, item.preview_id
+            return await send_rich(self._bot, address, part, reply_to, markup, preview_id=preview, silent=item.silent)
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             if markup is None and self.shown.pop(item.session_id, None) == (item.preview_id, part):
                 return item.preview_id
@@ -226,4 +265,48 @@ class OutboxSender:
                 return item.preview_id
         under: Markup = asking(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
+        if item.receiver is not None and (sent := await self._to_one(item, item.receiver, address, part, under)):
+            return sent
         return await send_part(self._bot, address, part, reply_to, under, silent=item.silent)
+
+    async def _to_one(
+        self, item: OutboxItem, receiver: str, address: Address, part: Part, markup: Markup
+    ) -> str | None:
+        """Send a part so that one person sees it; None where that can't be had and all may see it. Raises SendFailed.
+
+        Who was shown something alone, or this group anybody, is never answered before all: there it is not sent.
+        """
+        chat, user = chat_of(address), receiver.partition(" ")[0]
+        shown = (item.reply_to, item.preview_id, *self._confirmed[item.id])
+        is_closed = any(map(is_ephemeral, shown)) or await self._features.shows_alone(chat)
+        # an administrator need not name what is answered; others have to, and within seconds
+        unasked: tuple[str, str | None] = (user, None)
+        ways = [unasked] if self._features.may_try_alone(chat) else []
+        if receiver != user or is_ephemeral(item.reply_to):
+            ways.insert(0, (receiver, item.reply_to))
+        refusal = SendFailed(Trouble.NEVER, 0, "nobody else may see it")
+        for way in ways:
+            if not self._features.may_use(Feature.EPHEMERAL):
+                break
+            whom, cause = way
+            try:
+                sent = await send_part(self._bot, address, part, cause, markup, silent=item.silent, receiver=whom)
+            except SendFailed as failure:
+                if failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
+                    raise
+                log.info("not_shown_to_one", outbox=item.id, reason=failure.reason)
+                refusal = failure
+                self._features.record_refused(chat, unasked=way == unasked)
+            else:
+                await self._features.record_sent(chat, alone=is_ephemeral(sent), unasked=way == unasked)
+                return sent
+        if is_closed:
+            await self._refuse_to_all(item, address)
+            raise refusal
+        return None
+
+    async def _refuse_to_all(self, item: OutboxItem, address: Address) -> None:
+        """Say that an answer can't be shown; nobody waits for what was told beside one."""
+        if item.reply_to is not None:
+            with use_language(await self._languages.of_chat(address.owner)):
+                await send_part(self._bot, address, Chunk(_(_FOR_NOBODY_ELSE)))

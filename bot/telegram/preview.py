@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
-from telegram.error import BadRequest, RetryAfter, TelegramError
+from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_part, thread_of
+from bot.telegram.features import Feature, is_ephemeral
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
 from config.waiting import wait_at_most
 from memory.errors import StoreError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.tasks import BackgroundTasks
+    from bot.telegram.features import ServerFeatures
     from bot.telegram.rendering import Chunk
     from memory.mail.mailbox import Mailbox
     from pipeline.arrival import Arrival
@@ -87,6 +89,7 @@ class Preview:
     bot: Bot
     address: Address
     pace: Pace
+    features: ServerFeatures
     reply_to: str | None
     keep: Keep | None = None
     message_id: str | None = None
@@ -100,7 +103,7 @@ class Preview:
     _first: asyncio.Task[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._drafts = self.reply_to is None
+        self._drafts = self.reply_to is None and self.features.may_use(Feature.DRAFTS)
 
     def show(self, text: str) -> None:
         """Show `text` as soon as the pace allows."""
@@ -141,7 +144,7 @@ class Preview:
                         return  # the turn begins anew where its group is now
                     if self._first is not None and self.message_id is None and in_doubt(error):
                         return  # it may stand in the chat: a second one beside it would be worse than none
-                    pause = max(pause, self._pause_after(error))
+                    pause = max(pause, await self._pause_after(error))
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
@@ -179,7 +182,7 @@ class Preview:
             await self.keep(message_id)
         return message_id
 
-    def _pause_after(self, error: TelegramError | SendFailed) -> float:
+    async def _pause_after(self, error: TelegramError | SendFailed) -> float:
         """How long to wait after a preview failed: previews are for show, so they are dropped, never insisted on."""
         if isinstance(error, RetryAfter):
             return explained(error).pause
@@ -187,6 +190,8 @@ class Preview:
         if self._drafts and isinstance(error, TelegramError) and not isinstance(error, RetryAfter):
             # an older Bot API server has no drafts
             self._drafts = "not found" not in str(error).lower()
+            if isinstance(error, InvalidToken):  # what is said of a method that there is none of
+                await self.features.record_missing(self.bot, Feature.DRAFTS)
         return error.pause if isinstance(error, SendFailed) else 0
 
 
@@ -212,7 +217,7 @@ class Reactions:
 
     def waits(self, arrival: Arrival) -> None:
         # what is pressed is no message, and of an album Telegram shows the reaction to the first message only
-        if arrival.message_id is None or arrival.pressed:
+        if arrival.message_id is None or arrival.pressed or is_ephemeral(arrival.message_id):
             return
         key = _key(arrival)
         if key not in self._begun and len(self._begun) < MOST_SHOWN:

@@ -12,6 +12,7 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
+from bot.telegram.features import is_ephemeral
 from bot.telegram.updates import LARGEST, UpdateParser, sender_of
 from config.texts import N_, _, use_language
 from memory.mail.mailbox import Received
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bot.telegram.access import AccessControl
     from bot.telegram.callbacks import CallbackHandler
     from bot.telegram.channel import TelegramChannel
+    from bot.telegram.guest import GuestMode
     from bot.telegram.updates import IncomingMessage, RawUpdate
     from memory.clock import Clock
     from memory.mail.mailbox import Mailbox
@@ -123,6 +125,7 @@ class Receiver:
     albums: Albums
     letters: UpdateParser
     presses: CallbackHandler
+    guests: GuestMode
     replication: Replication | None = None
     arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -151,6 +154,10 @@ class Receiver:
 
     async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""
+        if read.guest_message is not None:
+            if alone is not None:
+                self.guests.take(alone)
+            return None
         letter = alone or self._of_album(read)
         letter = self.door.moves.sent_on(letter) if letter is not None else None
         if letter is None:
@@ -172,8 +179,8 @@ class Receiver:
     def _new_message(self, letter: IncomingMessage) -> str | None:
         """The name of the message that a letter brings; another bot on the same data counts from one again."""
         number = letter.arrival.message_id
-        if letter.edited or letter.press is not None or number is None:
-            return None
+        if letter.edited or letter.press is not None or number is None or is_ephemeral(number):
+            return None  # a number of those may come again once its message has gone
         return f"{self.bot_id}/{letter.arrival.address.chat_id}/{number}"
 
     async def _keep(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:

@@ -117,7 +117,7 @@ def with_dollars(markdown: str) -> str:
     if "\\(" not in markdown and "\\[" not in markdown:
         return markdown
     source = markdown.encode()
-    code = list(_code(cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))))
+    code = list(code_spans(cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))))
 
     def rewritten(match: re.Match[bytes]) -> bytes:
         kind = "inline" if match["inline"] is not None else "display"
@@ -130,7 +130,7 @@ def with_dollars(markdown: str) -> str:
     return _FORMULA.sub(rewritten, source).decode()
 
 
-def _code(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
+def code_spans(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
     """From where to where code stands, in bytes."""
     for payload, span in events:
         if not isinstance(payload, dict):

@@ -20,6 +20,8 @@ from bot.telegram.access import AccessControl, ChatMigrations
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, readable
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.features import ServerFeatures
+from bot.telegram.guest import GuestMode
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
@@ -120,7 +122,9 @@ async def run_telegram(app: App) -> None:
         me = bot.bot
         contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox, app.runner.languages, app.replication)
+        features = ServerFeatures(published, me.id, app.clock)
+        await features.start()
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences, app.replication)
         access = AccessList(app.database, CHANNEL, app.clock)
         family = {*await access.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
         await app.memory.sharing.settle(access.owner_of(user) for user in family)
@@ -137,10 +141,14 @@ async def run_telegram(app: App) -> None:
             asks_for_role=app.memory.sharing.enabled,
         )
         voice = VoiceMessages(app.speech, app.memory.preferences, outbox)
-        channel = TelegramChannel(bot, mailbox, outbox, door, voice, tasks)
+        channel = TelegramChannel(bot, mailbox, outbox, door, features, voice, tasks)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
-        receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses, app.replication)
+        private, remembers = app.database.private, app.settings.guest_memory
+        guests = GuestMode(bot, door, app.runner, private, tasks, remembers=remembers)
+        receiver = Receiver(
+            me.id, channel, mailbox, door, app.runner, albums, letters, presses, guests, app.replication
+        )
         speakers = Speakers(app.database)
         inbox = InboxWorker(
             channel,
@@ -161,7 +169,7 @@ async def run_telegram(app: App) -> None:
         if app.replication is not None:
             app.replication.tell = door.tell_of_replica
         menu_page = page_address(app.settings.web_url)
-        menu = Menu(bot, published, app.runner.commands.values(), menu_page)
+        menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
         # beside the rest: nobody is to wait for what is only shown
         tasks.start(menu.publish(), "menu")
         await moves.start()

@@ -37,7 +37,7 @@ class VoiceMessages:
     def wants(self, arrivals: list[Arrival]) -> bool:
         """Whether the answer to some arrivals is to be spoken."""
         chosen = self._preferences.known(arrivals[-1].address.owner).voice or VoiceReplies.AUTO
-        if self._speech is None or chosen is VoiceReplies.NEVER:
+        if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
         files = [file for arrival in arrivals for file in arrival.files]
         has_spoken = any(file.kind.is_own_voice and not file.quoted for file in files)

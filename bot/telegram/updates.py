@@ -13,6 +13,7 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
+from bot.telegram.features import is_ephemeral, message_key
 from bot.telegram.media import content_of, files_of, origin_of, plain_name, rich_text, text_of
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
@@ -36,7 +37,15 @@ QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 STOPPED = "stopped_message_generation"
 """The kind of update that says that somebody pressed Stop under a draft (Bot API 10.3); the library has no name yet."""
-_KEPT_OF_OURS = {"message_id", "message_thread_id", "from", "chat", "date", "reply_markup"}
+_KEPT_OF_OURS = {
+    "message_id",
+    "ephemeral_message_id",
+    "message_thread_id",
+    "from",
+    "chat",
+    "date",
+    "reply_markup",
+}
 # A command at the beginning of a text, for us or for the bot that it names.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 
@@ -189,6 +198,8 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
     if message is None or query.data is None:  # a game, or a message that is not ours
         return None
     private = message.chat.type == ChatType.PRIVATE
+    known = message if isinstance(message, Message) else None  # and not one that is too old to be told of
+    key = message_key(known, query.from_user.id) if known is not None else str(message.message_id)
     arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id)),  # the topic stands with the button
         text="",
@@ -198,13 +209,14 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
         speaker=None if private else plain_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
         sender=plain_name(query.from_user.full_name),
-        message_id=str(message.message_id),
-        pressed=True,
+        message_id=key,
+        pressed=query.id,
+        alone=is_ephemeral(key),
         language=query.from_user.language_code,
     )
     beside = None
-    if isinstance(message, Message):  # and not one that is too old to be told of
-        rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+    if known is not None:
+        rows = known.reply_markup.inline_keyboard if known.reply_markup is not None else ()
         beside = tuple(str(button.callback_data) for row in rows for button in row)
     return IncomingMessage(
         arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data, beside)
@@ -311,13 +323,15 @@ class UpdateParser:
 
         In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
         that is true of one message. What Telegram itself passes on from a linked channel is said to nobody, and what it
-        tells in a chat by itself neither. kept: the update is meant for us, or is looked at as if it were.
+        tells in a chat by itself neither. A guest message always mentions the bot, and is called as its
+        query is. kept: the update is meant for us, or is looked at as if it were.
         """
         if update.callback_query is not None:
             return _pressed(update.callback_query, self._channel)
         if isinstance(stopped := update.api_kwargs.get(STOPPED), dict):
             return _stopped(stopped, self._channel)
-        message = update.message or update.edited_message
+        guest = update.guest_message
+        message = update.message or update.edited_message or guest
         if message is None or message.from_user is None or message.is_automatic_forward:
             return None
         # bots of Telegram's own stand for whoever writes in the name of a chat
@@ -331,22 +345,24 @@ class UpdateParser:
         text, provenance = content.text, _provenance(message)
         if content.worded and provenance is Provenance.TYPED:
             provenance = Provenance.FILE
-        if not private and not kept and message.media_group_id not in self._albums:
+        if guest is None and not private and not kept and message.media_group_id not in self._albums:
             ours = _is_our_command(text, self._me, self._commands)
             meant = _is_addressed(message, self._me) if ours is None else ours and provenance is Provenance.TYPED
             if not meant:
                 return None
         topic = message.message_thread_id if message.is_topic_message else None
+        key = message_key(message)
         arrival = Arrival(
             address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-            text=text if private else _without_mention(text, self._me),
+            text=text if private and guest is None else _without_mention(text, self._me),
             provenance=provenance,
             received_at=message.date,
             channel=self._channel,
-            speaker=None if private else plain_name(message.from_user.full_name),
+            speaker=None if private or guest is not None else plain_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
             sender=plain_name(message.from_user.full_name),
-            message_id=str(message.message_id),
+            message_id=message.guest_query_id if guest is not None else key,
+            alone=is_ephemeral(key),
             quoted=_quoted(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,
@@ -354,8 +370,8 @@ class UpdateParser:
             language=message.from_user.language_code,
         )
         replied = message.reply_to_message
-        answers = str(replied.message_id) if replied is not None and _is_by(replied, self._me) else None
-        name, edited = plain_name(message.from_user.full_name), update.message is None
+        answers = message_key(replied) if replied is not None and _is_by(replied, self._me) else None
+        name, edited = plain_name(message.from_user.full_name), update.edited_message is not None
         user = message.from_user.id
         return IncomingMessage(
             arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous

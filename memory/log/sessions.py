@@ -39,6 +39,8 @@ WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id
 """
 SHARED_OWNER = "shared"
 """The one owner of all chats under MEMORY_SCOPE=shared."""
+GUEST = "guest"
+"""The channel of chats that the bot is no member of. What others are told there comes out of no other chat's memory."""
 
 
 class SessionState(StrEnum):
@@ -143,7 +145,7 @@ class SessionService:
         self._shared_owner = shared_owner
 
     def owner_of(self, address: Address) -> str:
-        return SHARED_OWNER if self._shared_owner else address.owner
+        return SHARED_OWNER if self._shared_owner and address.channel != GUEST else address.owner
 
     async def get_or_create(self, address: Address) -> Session:
         session = await self._find(address.session_id)

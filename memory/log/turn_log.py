@@ -60,7 +60,8 @@ class FinishedTurn:
 
     written_entries: entries of this turn, to be told where they came from. activated: the memories in its request;
     recalled: the messages that it quoted.
-    told_notices: the quiet lines that its reply holds. noted: its exchange is to stand in the daily note.
+    told_notices: the quiet lines that its reply holds. noted: its exchange is to stand in the daily note. aside: what
+    is told beside its reply to one person alone.
     """
 
     session_id: str
@@ -75,6 +76,7 @@ class FinishedTurn:
     told_notices: tuple[int, ...] = ()
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
+    aside: OutgoingReply | None = None
     noted: bool = False
     task: TaskResult | None = None
 
@@ -144,8 +146,9 @@ class TurnLog:
                 await cite(connection, turn.written_entries, turn_id)
             if database is self._database:
                 await self._settle_mail(connection, turn)
-            if turn.reply is not None:
-                await put_reply(connection, turn.session_id, turn.reply, self._clock(), turn_id)
+            for reply in (turn.reply, turn.aside):
+                if reply is not None:
+                    await put_reply(connection, turn.session_id, reply, self._clock(), turn_id)
         return turn_id
 
     async def _settle_mail(

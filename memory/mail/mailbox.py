@@ -75,7 +75,7 @@ class OutboxItem:
     """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
 
     has_document: a file goes with it. silent: it comes without a sound. asks: it is a question that is answered by a
-    reply, and this is shown where the answer is written.
+    reply, and this is shown where the answer is written. receiver: who alone is to see it.
     """
 
     id: int
@@ -88,6 +88,7 @@ class OutboxItem:
     has_document: bool = False
     silent: bool = False
     asks: str | None = None
+    receiver: str | None = None
 
 
 @dataclass(slots=True)
@@ -387,11 +388,12 @@ class Mailbox:
         asker: str | None = None,
         document: Document | None = None,
         unasked: bool = False,
+        receiver: str | None = None,
     ) -> None:
         """Put a text that belongs to no turn into the outbox, and finish the updates that it answers.
 
         replaces: the message that it takes the place of. asker: who alone may press its buttons. unasked: it answers
-        nobody, so it comes without a sound where the chat wants that.
+        nobody, so it comes without a sound where the chat wants that. receiver: who alone is to see it.
         """
         await self.keep()
         answered = [(i,) for i in inbox_ids]
@@ -408,7 +410,7 @@ class Mailbox:
                 )
         async with database.transaction(first=True) as connection:
             await connection.executemany(done, answered)
-            reply = OutgoingReply(self._channel, text, reply_to, replaces, keyboard, asker, bool(silent))
+            reply = OutgoingReply(self._channel, text, reply_to, replaces, keyboard, asker, bool(silent), receiver)
             number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
                 await connection.execute(
@@ -488,4 +490,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         has_document=bool(row["has_document"]),
         silent=bool(row["silent"]),
         asks=row["asks"],
+        receiver=row["receiver"],
     )

@@ -11,6 +11,7 @@ from config.texts import N_, SOURCE, _, ngettext, use_language
 from memory.buttons import Button, Notice
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
+from memory.log.sessions import GUEST, Address
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_of
 from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
@@ -109,6 +110,8 @@ class Reminders:
         *,
         language: str = SOURCE,
     ) -> Reminder:
+        if Address.of(session_id).channel == GUEST:  # nothing is ever said there unasked
+            raise MemoryRefused(_("I can't remind anybody in a chat that I am no member of: ask me in private."))
         async with self._database.transaction() as connection:
             number = await owner_number(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))

@@ -1,4 +1,4 @@
-"""What a channel was told of the bot, so that it is told again only where that has changed."""
+"""What a channel was told of the bot, and what came of it, so that it is told again only where that has changed."""
 
 from __future__ import annotations
 

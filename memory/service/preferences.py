@@ -1,4 +1,4 @@
-"""How each chat wants to be spoken to: language, time zone, notices, voice, model."""
+"""How each chat wants to be spoken to: language, time zone, notices, voice, layout, model."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class Preferences:
 
     language: the code of the language that was asked for; client_language: of the one that the person's program is set
     to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask, as JSON.
+    rich: tables and the like are laid out by the apps of the channel, where it has that.
     """
 
     language: str | None = None
@@ -48,6 +49,7 @@ class Preferences:
     voice: VoiceReplies | None = None
     model: str | None = None
     tools: str | None = None
+    rich: bool = False
 
 
 _NAMES = [field.name for field in fields(Preferences)]
@@ -166,4 +168,4 @@ def _preferences_of(row: Row) -> Preferences:
     values = {name: row[name] for name in _NAMES}
     notices, voice = values["notices"], values["voice"]
     chosen = {"notices": Notices(notices) if notices else None, "voice": VoiceReplies(voice) if voice else None}
-    return Preferences(**values | chosen)
+    return Preferences(**values | chosen | {"rich": bool(values["rich"])})

@@ -44,7 +44,7 @@ class OutgoingReply:
     """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
 
     asker: the channel's id of who alone may press its buttons; None: whoever the chat is with, or looks after it.
-    silent: it comes without a sound.
+    silent: it comes without a sound. receiver: who alone is to see it, as the channel names them; None: the whole chat.
     """
 
     channel: str
@@ -54,6 +54,7 @@ class OutgoingReply:
     keyboard: Keyboard = ()
     asker: str | None = None
     silent: bool = False
+    receiver: str | None = None
 
 
 async def put_reply(
@@ -62,9 +63,9 @@ async def put_reply(
     """Put a reply with its buttons into the outbox and return its number there. turn_id: the turn that it ends."""
     about = (reply.channel, session_id, turn_id, storable(reply.text), reply.reply_to, reply.preview_id)
     cursor = await connection.execute(
-        "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*about, to_text(now), reply.silent),
+        "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent,"
+        " receiver) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*about, to_text(now), reply.silent, reply.receiver),
     )
     number = int(cursor.lastrowid or 0)
     if not reply.keyboard:

@@ -391,6 +391,7 @@ CREATE TABLE outbox (
     reply_to TEXT,
     preview_id TEXT,
     silent INTEGER NOT NULL DEFAULT 0,
+    receiver TEXT, -- who alone is to see it; NULL: the whole chat
     state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'given up')),
     message_ids TEXT NOT NULL DEFAULT '[]',
     failure TEXT,
@@ -538,7 +539,8 @@ CREATE TABLE preferences (
     notices TEXT CHECK (notices IN ('on', 'quiet', 'off')),
     voice TEXT CHECK (voice IN ('auto', 'always', 'never')),
     model TEXT,
-    tools TEXT -- what was settled on tools of other servers, as JSON: by tool, always or never
+    tools TEXT, -- what was settled on tools of other servers, as JSON: by tool, always or never
+    rich INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE usage (

@@ -15,12 +15,14 @@ import structlog
 from config.texts import in_line
 from memory.files.notes import Memory, without_visible
 from memory.ledger.page import format_line
+from memory.log.sessions import GUEST
 from memory.messages import Message, Passage, Role, worst
 from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.questions import asked_in, asks
 from memory.search.search import NOTHING
 from pipeline.prompt.budget import fitted
 from pipeline.prompt.prompts import (
+    GUEST_HINT,
     MEMORY_HEADER,
     NOW_HEADER,
     PHOTO_HINT,
@@ -244,7 +246,10 @@ class PromptBuilder:
         parts += ["\n".join([SHARED_HEADER, *shared])] if shared else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
-        parts += [PRIVATE_HINT] if session.private else []
+        if session.address.channel == GUEST:
+            parts.append(GUEST_HINT)
+        elif session.private:
+            parts.append(PRIVATE_HINT)
         parts += [TASK_HINT.format(hour=task.hour)] if task is not None else []
         now = f"{NOW_HEADER} {self.clock().astimezone(self.zone_of(session.id)):%A %Y-%m-%d %H:%M}"
         parts += [] if plain else [now]

@@ -59,6 +59,11 @@ PRIVATE_HINT = (
     "Promise neither."
 )
 
+GUEST_HINT = (
+    "The user has called you into a chat that you are no member of, and others read your answer. It is one message: "
+    "ask nothing back, and promise nothing for later."
+)
+
 _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 
 

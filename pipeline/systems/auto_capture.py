@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _, listed, unstopped
@@ -123,7 +123,8 @@ class AutoCapture:
             turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
             not_shared = for_all and not of_family
-            turn.notices += _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
+            notices = _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
+            turn.notices += [replace(notice, alone=True) for notice in notices]
 
     async def _answer(self, turn: Turn) -> str:
         """The answer that a message objects to: the one that it replies to, else the last."""

@@ -17,7 +17,7 @@ from memory.reminders.delivery import MOST_FAILURES
 from pipeline.arrival import inbox_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from memory.buttons import Keyboard
     from memory.clock import Clock
@@ -56,6 +56,10 @@ class ReplyDelivery:
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settled_task(turn)
+        alone = [notice for notice in turn.notices if notice.alone]
+        aside = await turn.channel.aside(_lines(alone), rows_of(alone)) if alone else None
+        if aside is not None:
+            turn.notices = [notice for notice in turn.notices if not notice.alone]
         turn.reply = _reply(turn)
         turn.finished = FinishedTurn(
             session_id=turn.session.id,
@@ -70,6 +74,7 @@ class ReplyDelivery:
             told_notices=tuple(notice.id for notice in waiting),
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
             reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
+            aside=aside,
             noted=self._notes,
             task=task,
         )
@@ -121,8 +126,11 @@ def _reply(turn: Turn) -> str:
     parts = [text] if turn.outcome is not Outcome.FAILED else []
     if turn.failure:
         parts.append(turn.failure)
-    parts += [f"_{line.text}_" for line in turn.notices]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(part for part in (*parts, _lines(turn.notices)) if part)
+
+
+def _lines(notices: Iterable[Notice]) -> str:
+    return "\n\n".join(f"_{line.text}_" for line in notices)
 
 
 def _keyboard(turn: Turn) -> Keyboard:

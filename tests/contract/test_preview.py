@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from telegram.ext import ExtBot
 
+from bot.telegram.features import ServerFeatures
 from bot.telegram.preview import Pace, Preview
 from memory.log.sessions import Address
+from memory.service.menu_cache import MenuCache
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
 
 GROUP = -100500
 ASKED = "7"
@@ -30,10 +35,16 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 
 
 @pytest.fixture
-async def preview(telegram: BotApiServer) -> AsyncIterator[Preview]:
+def features(database: Database, clock: FakeClock) -> ServerFeatures:
+    """What the server takes; nothing is known of it yet."""
+    return ServerFeatures(MenuCache(database, "telegram"), 1, clock)
+
+
+@pytest.fixture
+async def preview(telegram: BotApiServer, features: ServerFeatures) -> AsyncIterator[Preview]:
     """A preview in the group."""
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
-        yield Preview(bot, Address("telegram", str(GROUP)), Pace(), reply_to=ASKED)
+        yield Preview(bot, Address("telegram", str(GROUP)), Pace(), features, reply_to=ASKED)
 
 
 async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_message(
@@ -79,10 +90,12 @@ async def test_a_preview_whose_message_is_in_doubt_is_not_sent_a_second_time(
     assert len(telegram.sent(GROUP)) == 1
 
 
-async def test_a_draft_of_a_long_answer_shows_where_it_has_got_to(telegram: BotApiServer) -> None:
+async def test_a_draft_of_a_long_answer_shows_where_it_has_got_to(
+    telegram: BotApiServer, features: ServerFeatures
+) -> None:
     telegram.register_chat(7)
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
-        preview = Preview(bot, Address("telegram", "7"), Pace(), reply_to=None)
+        preview = Preview(bot, Address("telegram", "7"), Pace(), features, reply_to=None)
         preview.show("```python\n" + "\n".join(f"line({number})" for number in range(1_000)))
         await telegram.wait_for(lambda: any(call.method == "sendMessageDraft" for call in telegram.calls))
         await preview.close()

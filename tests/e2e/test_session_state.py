@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from telegram.ext import ExtBot
 
+from bot.telegram.features import ServerFeatures
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
+from memory.service.menu_cache import MenuCache
 from tests.support.fakes import Person
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import BotApiServer
@@ -73,7 +75,8 @@ async def reply(app: App, error_code: int, description: str) -> None:
         telegram.fault("sendMessage", error_code=error_code, description=description)
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
             mailbox = Mailbox(app.database, "telegram", app.clock)
-            outbox = OutboxSender(bot, mailbox, app.runner.languages)
+            features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
             await mailbox.answer("telegram:1001", "hello")
             outbox.kick("telegram:1001")
             await outbox.close()
@@ -86,7 +89,8 @@ async def test_a_preview_that_shows_the_whole_reply_already_is_not_edited_again(
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
             preview = str((await bot.send_message(1001, "hello")).message_id)
             mailbox = Mailbox(app.database, "telegram", app.clock)
-            outbox = OutboxSender(bot, mailbox, app.runner.languages)
+            features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
             for text in ("hello", "hello again"):
                 outbox.shown["telegram:1001"] = preview, Chunk("hello")
                 await mailbox.answer("telegram:1001", text, replaces=preview)

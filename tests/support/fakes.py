@@ -100,6 +100,9 @@ class FakeChannel:
         await self.show_text(question)
         return True
 
+    async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+        return None
+
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         return None
 

@@ -15,9 +15,10 @@ from bot.telegram.service import run_telegram
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from tests.conftest import OpenApp
+    from tests.support.servers.telegram_chats import BotMessage
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
 
@@ -62,6 +63,13 @@ def labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     return [button["text"] for _, button in _buttons(telegram, chat_id)]
 
 
+def press_alone(telegram: BotApiServer, label: str, chat_id: int, user_id: int) -> int:
+    """Press the newest button that says so under what one person alone sees; the number of the update."""
+    buttons = _buttons_under(telegram.seen_alone(chat_id, user_id))
+    message_id, button = [one for one in buttons if one[1]["text"] == label][-1]
+    return telegram.user_presses(button["callback_data"], message_id, chat_id, user_id, ephemeral=True)
+
+
 def press(
     telegram: BotApiServer, label: str, chat_id: int = ANN, user_id: int | None = None, *, which: int = -1
 ) -> int:
@@ -74,9 +82,13 @@ def press(
 
 
 def _buttons(telegram: BotApiServer, chat_id: int) -> list[tuple[int, dict[str, str]]]:
+    return _buttons_under(telegram.sent(chat_id))
+
+
+def _buttons_under(messages: Iterable[BotMessage]) -> list[tuple[int, dict[str, str]]]:
     return [
         (message.message_id, button)
-        for message in telegram.sent(chat_id)
+        for message in messages
         for row in (message.reply_markup or {}).get("inline_keyboard", [])
         for button in row
     ]

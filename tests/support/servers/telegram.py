@@ -16,7 +16,7 @@ from tests.support.servers.telegram_faults import Fault, Faults
 from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, add_bot, move, moved, press, say, stop
+from tests.support.servers.telegram_people import Utterance, add_bot, call_guest, move, moved, press, say, stop
 from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, WebServer
 
@@ -119,10 +119,12 @@ class BotApiServer:
         album: str | None = None,
         caption: str | None = None,
         fields: JsonObject | None = None,
+        ephemeral: bool = False,
     ) -> int:
         """A person writes, or edits the message `edit_of`; the number of the update that tells the bot.
 
-        sends: the file that the message brings. fields: what it has besides, as the Bot API writes it.
+        sends: the file that the message brings. fields: what it has besides, as the Bot API writes it. ephemeral: only
+        the bot sees it, as a command that its menu marks so.
         """
         if user_id is None and chat_type != "private":
             problem = "in a group, say who is writing"
@@ -144,6 +146,7 @@ class BotApiServer:
             sends=a_photo() if photo else sends,
             caption=caption,
             fields=(fields or {}) | ({"media_group_id": album} if album else {}),
+            ephemeral=ephemeral,
         )
         update_id, message_id = say(self._methods, said)
         self._message_ids[update_id] = message_id
@@ -164,9 +167,14 @@ class BotApiServer:
         """Give an update that was not fetched yet another number."""
         self._methods.updates.renumber(update_id, number)
 
-    def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int) -> int:
-        """A person presses a button under a message of the bot; the number of the update."""
-        update_id = press(self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id)
+    def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int, *, ephemeral: bool = False) -> int:
+        """A person presses a button under a message of the bot; the number of the update.
+
+        ephemeral: the message is one that they alone see.
+        """
+        update_id = press(
+            self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id, ephemeral=ephemeral
+        )
         self._notify()
         return update_id
 
@@ -209,6 +217,28 @@ class BotApiServer:
         """Have a person own a group."""
         self._methods.owners.add((chat_id, user_id))
 
+    def user_calls_guest(self, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None = None) -> str:
+        """A person mentions the bot in a chat that it is no member of; the query. quoted: what they answer."""
+        query = call_guest(self._methods, text, chat_id=chat_id, user_id=user_id, quoted=quoted)
+        self._notify()
+        return query
+
+    @property
+    def guest_answers(self) -> dict[str, str]:
+        """What guest queries were answered by."""
+        return {query: text for query, text in self._methods.newer.guest_queries.items() if text}
+
+    def promotes_bot(self, chat_id: int, *, administrator: bool = True) -> None:
+        """Have the bot be an administrator of a group, or no longer."""
+        chat = self._methods.chats.get(chat_id)
+        if chat is None:
+            raise KeyError(chat_id)
+        chat.bot_is_administrator = administrator
+
+    def lets_actions_pass(self) -> None:
+        """Let more than 15 seconds pass since anybody pressed a button or wrote to the bot alone."""
+        self._methods.newer.actions.clear()
+
     def group_becomes(self, former: int, present: int, told: Sequence[str] = ("former", "present")) -> None:
         """A group becomes a supergroup, with another number; in which of them the bot is told, in this order."""
         messages = {"former": move(self._methods, former, present), "present": moved(self._methods, former, present)}
@@ -233,6 +263,18 @@ class BotApiServer:
         """The bot's messages in the chat as they stand now: edits applied, deleted ones gone."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.bot_messages()
+
+    def seen_alone(self, chat_id: int, user_id: int) -> list[BotMessage]:
+        """The bot's messages in a group that one person alone sees, as they stand now."""
+        chat = self._methods.chats.get(chat_id)
+        return [] if chat is None else chat.seen_alone(user_id)
+
+    def ephemeral_message(self, chat_id: int, number: int) -> JsonObject:
+        """A message that one person alone sees, as the Bot API writes it."""
+        chat = self._methods.chats.get(chat_id)
+        if chat is None:
+            raise KeyError(chat_id)
+        return chat.ephemeral[number]
 
     @property
     def files(self) -> Files:
@@ -300,6 +342,15 @@ class BotApiServer:
         return result
 
     # -- trouble -------------------------------------------------------------------------------------------
+
+    @property
+    def is_of_version_10(self) -> bool:
+        """Whether this Telegram knows what is newer than version 9 of its Bot API."""
+        return self._methods.newer.served
+
+    @is_of_version_10.setter
+    def is_of_version_10(self, served: bool) -> None:
+        self._methods.newer.served = served
 
     @property
     def drafts_supported(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
 from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
 
 _MOST_BUTTONS = 100
+_CONTENT = {"text", "entities", "rich_message", "reply_markup"}
 ChatType: TypeAlias = Literal["private", "group", "supergroup"]
 
 
@@ -26,6 +27,7 @@ class BotMessage:
     reply_markup: JsonObject | None
     caption: str = ""
     file_name: str = ""
+    rich: str = ""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class Chat:
     reactions: dict[int, str] = field(default_factory=dict)
     takes_reactions: bool = True
     refuses_voice: bool = False
+    ephemeral: dict[int, JsonObject] = field(default_factory=dict)
+    bot_is_administrator: bool = False
 
     def as_json(self) -> JsonObject:
         """The chat as the Bot API writes it."""
@@ -78,6 +82,26 @@ class Chat:
     def bot_messages(self) -> list[BotMessage]:
         """What the bot said here and did not delete, in order."""
         return [_bot_message(message) for message in self.messages.values() if message["from"]["is_bot"]]
+
+    def seen_alone(self, user: int) -> list[BotMessage]:
+        """What the bot said here to one person alone, in order; by the numbers that such messages have."""
+        return [
+            replace(_bot_message(message), message_id=number)
+            for number, message in self.ephemeral.items()
+            if message["from"]["is_bot"] and message["receiver_user"]["id"] == user
+        ]
+
+    def members(self) -> set[int]:
+        """Who has written here."""
+        said = (*self.messages.values(), *self.ephemeral.values())
+        return {message["from"]["id"] for message in said if not message["from"]["is_bot"]}
+
+    def put_ephemeral(self, message: JsonObject, receiver: JsonObject) -> JsonObject:
+        """Add a message that only `receiver` and its sender see: it has no number of the chat, but one of its own."""
+        number = 29_000_000 + len(self.ephemeral)
+        told = message | {"message_id": 0, "ephemeral_message_id": number, "receiver_user": receiver}
+        self.ephemeral[number] = told
+        return told
 
     def check_thread(self, thread_id: Any) -> int | None:
         """The thread to send to; none when the parameter is missing."""
@@ -150,11 +174,17 @@ def check_markup(markup: Any) -> JsonObject | None:
 
 def fill_text(message: JsonObject, formatted: FormattedText, markup: JsonObject | None) -> JsonObject:
     """The message with that text, its entities and its buttons instead of any it had."""
-    bare = {key: value for key, value in message.items() if key not in {"text", "entities", "reply_markup"}}
+    bare = {key: value for key, value in message.items() if key not in _CONTENT}
     bare["text"] = formatted.text
     if formatted.entities:
         bare["entities"] = [entity.as_json() for entity in formatted.entities]
     return fill_markup(bare, markup)
+
+
+def fill_rich(message: JsonObject, markdown: str, markup: JsonObject | None) -> JsonObject:
+    """The message as a rich one, which is kept as its Markdown, instead of any text it had."""
+    bare = {key: value for key, value in message.items() if key not in _CONTENT}
+    return fill_markup(bare | {"rich_message": {"blocks": [{"type": "paragraph", "text": markdown}]}}, markup)
 
 
 def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
@@ -191,4 +221,5 @@ def _bot_message(message: JsonObject) -> BotMessage:
         reply_markup=message.get("reply_markup"),
         caption=message.get("caption", ""),
         file_name=message.get("document", {}).get("file_name", ""),
+        rich=message.get("rich_message", {"blocks": [{"text": ""}]})["blocks"][0]["text"],
     )

@@ -8,11 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_rich, fill_text
 from tests.support.servers.telegram_files import Files
 from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, bad_request, integer
-from tests.support.servers.telegram_text import FormattedText, check_text, parse_entities, trimmed, utf16_length
+from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities, trimmed, utf16_length
 from tests.support.servers.telegram_updates import UpdateQueue
+from tests.support.servers.telegram_version_10 import Version10, rich_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +59,7 @@ class Command:
 
     command: str
     description: str
+    ephemeral: bool = False
 
 
 class Methods:
@@ -75,6 +77,7 @@ class Methods:
         self.documents: dict[str, bytes] = {}
         self.files = Files()
         self.drafts_supported = True
+        self.newer = Version10(self.chats)
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
             "answerCallbackQuery": self._answer_callback_query,
@@ -93,6 +96,7 @@ class Methods:
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
+            "sendRichMessage": self._send_rich_message,
             "sendMessageDraft": self._send_message_draft,
             "sendVoice": self._send_voice,
             "setChatMenuButton": self._set_chat_menu_button,
@@ -101,6 +105,7 @@ class Methods:
             "setMyDescription": lambda params: self._set_about("description", 512, params),
             "setMyShortDescription": lambda params: self._set_about("short_description", 120, params),
             "setWebhook": self._set_webhook,
+            **self.newer.methods,
         }
         self._names = {name.lower(): name for name in (*self._methods, "getUpdates")}
 
@@ -115,20 +120,29 @@ class Methods:
         handler = self._methods.get(method)
         if handler is None or (method == "sendMessageDraft" and not self.drafts_supported):
             raise ApiError(404, "Not Found")
+        self.newer.check(method, params)
         return handler(params)
 
     # -- messages ------------------------------------------------------------------------------------------
 
     def _send_message(self, params: JsonObject) -> JsonObject:
-        formatted = _formatted(params)
+        formatted = formatted_text(params)
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.named_by(params)
         message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
         replied = _replied(chat, params)
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)
-        filled = fill_text(message, check_text(formatted), markup)
-        return chat.put(filled)
+        return self.newer.put(chat, fill_text(message, check_text(formatted), markup), params)
+
+    def _send_rich_message(self, params: JsonObject) -> JsonObject:
+        chat = self.chats.named_by(params)
+        markdown, markup = rich_content(params), check_markup(params.get("reply_markup"))
+        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
+        replied = _replied(chat, params)
+        if replied is not None:
+            message["reply_to_message"] = chat.quoted(replied)
+        return chat.put(fill_rich(message, markdown, markup))
 
     def _send_document(self, params: JsonObject) -> JsonObject:
         document = params.get("document")
@@ -149,7 +163,8 @@ class Methods:
         file_id = f"BQACAgIAAx-{message['message_id']}"
         shown = {"file_id": file_id, "file_unique_id": file_id, "file_name": document.name}
         self.documents[file_id] = document.content
-        return chat.put(fill_markup(message | {"document": shown | {"file_size": len(document.content)}}, markup))
+        filled = fill_markup(message | {"document": shown | {"file_size": len(document.content)}}, markup)
+        return self.newer.put(chat, filled, params)
 
     def _send_voice(self, params: JsonObject) -> JsonObject:
         voice = params.get("voice")
@@ -168,7 +183,7 @@ class Methods:
         return chat.put(message | {"voice": shown | {"file_size": len(voice.content)}})
 
     def _send_message_draft(self, params: JsonObject) -> bool:
-        formatted = _formatted(params, may_be_empty=True)
+        formatted = formatted_text(params, may_be_empty=True)
         chat = self.chats.named_by(params)
         if chat.chat_type != "private":
             raise bad_request("TEXTDRAFT_PEER_INVALID")
@@ -183,7 +198,13 @@ class Methods:
         return True
 
     def _edit_message_text(self, params: JsonObject) -> JsonObject:
-        formatted = _formatted(params)
+        if self.newer.served and "rich_message" in params:
+            if params.keys() & {"text", "entities", "link_preview_options"}:
+                raise bad_request("message must have either a text or a rich message")
+            chat, message = self._own_message(params)
+            markup = check_markup(params.get("reply_markup"))
+            return self._edit(chat, message, fill_rich(message, rich_content(params), markup))
+        formatted = formatted_text(params)
         markup = check_markup(params.get("reply_markup"))
         chat, message = self._own_message(params)
         if markup is not None and "inline_keyboard" not in markup:
@@ -293,7 +314,11 @@ class Methods:
 
     def _get_my_commands(self, params: JsonObject) -> list[JsonObject]:
         known = self.commands.get(_audience(params), [])
-        return [{"command": item.command, "description": item.description} for item in known]
+        return [
+            {"command": item.command, "description": item.description}
+            | ({"is_ephemeral": True} if item.ephemeral and self.newer.served else {})
+            for item in known
+        ]
 
     def _delete_my_commands(self, params: JsonObject) -> bool:
         self.commands.pop(_audience(params), None)
@@ -344,16 +369,6 @@ class Methods:
         return info
 
 
-def _formatted(params: JsonObject, *, may_be_empty: bool = False) -> FormattedText:
-    """The text of a request; Telegram parses it before it looks at the chat."""
-    text = params.get("text", "")
-    if not isinstance(text, str) or not (text or may_be_empty):
-        raise bad_request("message text is empty")
-    if params.get("parse_mode"):  # whatever it is: Mneme sends entities, and text with marks would be taken as it is
-        raise bad_request("unsupported parse_mode")
-    return parse_entities(text, params.get("entities", []))
-
-
 def _replied(chat: Chat, params: JsonObject) -> int | None:
     """The message a request replies to; none if it names none, or a missing one that it can do without."""
     reply = params.get("reply_parameters", {})
@@ -377,7 +392,10 @@ def _command(value: Any) -> Command:
         raise bad_request("BOT_COMMAND_INVALID")
     if not isinstance(description, str) or not 1 <= len(description) <= 256:
         raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-    return Command(name.removeprefix("/"), description)
+    ephemeral = value.get("is_ephemeral", False)
+    if not isinstance(ephemeral, bool):
+        raise bad_request("can't parse BotCommand: is_ephemeral must be of type Boolean")
+    return Command(name.removeprefix("/"), description, ephemeral)
 
 
 def _audience(params: JsonObject) -> tuple[str, str]:

@@ -19,6 +19,8 @@ _NUMBERS = frozenset(
         "chat_id",
         "user_id",
         "message_id",
+        "receiver_user_id",
+        "ephemeral_message_id",
         "message_thread_id",
         "reply_to_message_id",
         "draft_id",
@@ -54,6 +56,9 @@ _JSON = frozenset(
         "link_preview_options",
         "menu_button",
         "reaction",
+        "ephemeral_message_parameters",
+        "result",
+        "rich_message",
     ]
 )
 

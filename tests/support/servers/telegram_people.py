@@ -43,6 +43,7 @@ class Utterance:
     sends: Sent | None
     caption: str | None
     fields: JsonObject
+    ephemeral: bool = False
 
 
 def say(methods: Methods, said: Utterance) -> tuple[int, int]:
@@ -55,27 +56,33 @@ def say(methods: Methods, said: Utterance) -> tuple[int, int]:
     if said.thread_id is not None:
         chat.threads.add(said.thread_id)
     message = _edited(methods, chat, said) if said.edit_of is not None else _new(methods, chat, said)
+    if said.ephemeral:
+        message = chat.put_ephemeral(message, methods.bot_user)
+        methods.newer.actions[str(message["ephemeral_message_id"])] = said.user_id
+        return methods.updates.add("message", message), 0
     chat.put(message)
     kind = "message" if said.edit_of is None else "edited_message"
     return methods.updates.add(kind, message), message["message_id"]
 
 
-def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id: int) -> int:
-    """Press a button under a message of the bot; the number of the update.
+def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id: int, ephemeral: bool = False) -> int:
+    """Press a button under a message of the bot; the number of the update. ephemeral: one that they alone see.
 
     Telegram does not promise that the message still has a button with that data, so none is asked for.
     """
     chat = methods.chats.get(chat_id)
-    if chat is None or message_id > chat.last_message_id:
+    if chat is None or (not ephemeral and message_id > chat.last_message_id):
         problem = f"there never was a message {message_id} in chat {chat_id}"
         raise ValueError(problem)
     inaccessible = {"chat": chat.as_json(), "message_id": message_id, "date": 0}
     query_id = str(4_382_913_201_880_000_000 + len(methods.callback_queries))
     methods.callback_queries[query_id] = False
+    methods.newer.actions[query_id] = user_id
+    shown = chat.ephemeral if ephemeral else chat.messages
     query: JsonObject = {
         "id": query_id,
         "from": {"id": user_id, "is_bot": False, "first_name": chat.name if chat_id == user_id else "Ann"},
-        "message": chat.messages.get(message_id, inaccessible),
+        "message": shown.get(message_id, inaccessible),
         "chat_instance": str(-7_000_000_000 - abs(chat_id)),
         "data": data,
     }
@@ -91,6 +98,24 @@ def stop(methods: Methods, chat_id: int) -> int:
     stopped: JsonObject = {"chat": chat.as_json(), "draft_id": chat.stoppable}
     chat.stoppable = None
     return methods.updates.add("stopped_message_generation", stopped)
+
+
+def call_guest(methods: Methods, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None) -> str:
+    """Mention the bot in a chat that it is no member of; the query."""
+    query = str(7_700_000_000_000 + len(methods.newer.guest_queries))
+    methods.newer.guest_queries[query] = ""
+    kind = "private" if chat_id > 0 else "supergroup"
+    message: JsonObject = {
+        "message_id": 4711,
+        "date": int(time.time()),
+        "chat": {"id": chat_id, "type": kind, "first_name" if kind == "private" else "title": "Others"},
+        "from": {"id": user_id, "is_bot": False, "first_name": "Ann", "language_code": "en"},
+        "text": text,
+        "entities": marked(text),
+        "guest_query_id": query,
+    }
+    methods.updates.add("guest_message", message | ({"reply_to_message": quoted} if quoted else {}))
+    return query
 
 
 def move(methods: Methods, former: int, present: int) -> JsonObject:

@@ -135,6 +135,16 @@ def check_text(formatted: FormattedText, *, too_long: str = "message is too long
     return kept
 
 
+def formatted_text(params: JsonObject, *, may_be_empty: bool = False) -> FormattedText:
+    """The text of a request; Telegram parses it before it looks at the chat."""
+    text = params.get("text", "")
+    if not isinstance(text, str) or not (text or may_be_empty):
+        raise bad_request("message text is empty")
+    if params.get("parse_mode"):  # whatever it is: Mneme sends entities, and text with marks would be taken as it is
+        raise bad_request("unsupported parse_mode")
+    return parse_entities(text, params.get("entities", []))
+
+
 def _refused(reason: str) -> Exception:
     return bad_request(f"can't parse entities: {reason}")
 

@@ -1,0 +1,175 @@
+"""Guest mode: the owner mentions the bot in a chat that it is no member of, and one message answers there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram import InlineQueryResultArticle, InputTextMessageContent, LinkPreviewOptions
+
+from bot.commands.command import parse_command
+from bot.telegram.calls import SendFailed, Trouble, entities_or_plain
+from bot.telegram.rendering import LONGEST_TEXT, Chunk, render
+from config.texts import N_, _, use_language
+from config.waiting import Backoff
+from memory.errors import StoreError
+from memory.log.sessions import GUEST, Address
+from memory.messages import Provenance
+from pipeline.arrival import Channel, ReplyChannel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from telegram import Bot
+
+    from bot.sessions import SessionRunner
+    from bot.tasks import BackgroundTasks
+    from bot.telegram.access import AccessControl
+    from bot.telegram.updates import IncomingMessage
+    from memory.buttons import Keyboard
+    from memory.messages import Document
+    from memory.store.button_rows import OutgoingReply
+    from memory.store.private import PrivateTalks
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+TRIES = 3
+"""How often an answer is sent that may not have arrived: Telegram takes one for each query."""
+_CUT = "\n[...]"
+_NO_COMMANDS = N_("Commands work only where I am a member: send them to me in private.")
+
+
+class GuestMode:
+    """Has turns of the ordinary pipeline answer the bot's owner in chats that the bot is no member of.
+
+    remembers: each such chat is a place of its own, as a group is, with what was said and learned there and nothing
+    else. Without that each query is a private talk for itself: what it says is held in memory until it is answered, so
+    a kill loses it. Others who mention the bot are answered by nothing.
+    """
+
+    def __init__(
+        self,
+        bot: Bot,
+        door: AccessControl,
+        runner: SessionRunner,
+        private: PrivateTalks,
+        tasks: BackgroundTasks,
+        *,
+        remembers: bool,
+    ) -> None:
+        self._channel = _GuestChannel(bot)
+        self._door = door
+        self._runner = runner
+        self._private = private
+        self._tasks = tasks
+        self._remembers = remembers
+        self._one_at_a_time = asyncio.Lock()
+
+    def take(self, letter: IncomingMessage) -> None:
+        """Take what somebody says who mentions the bot; its message_id is what the answer has to name."""
+        self._tasks.start(self._take(letter), "guest")
+
+    async def _take(self, letter: IncomingMessage) -> None:
+        arrival = letter.arrival
+        is_typed = arrival.provenance is Provenance.TYPED and not letter.anonymous
+        if not is_typed or not await self._door.is_owner(letter.user_id):
+            log.info("guest_query_ignored", user=letter.user_id)
+            return
+        place = arrival.address.chat_id if self._remembers else str(letter.user_id)
+        arrival = replace(arrival, address=Address(GUEST, place), channel=self._channel)
+        if parse_command(arrival.text)[0]:
+            with use_language(arrival.language):
+                await self._channel.say(arrival, _(_NO_COMMANDS))
+        elif self._remembers:
+            await self._runner.submit(arrival)
+        else:
+            async with self._one_at_a_time:
+                await self._answer_privately(arrival)
+
+    async def _answer_privately(self, arrival: Arrival) -> None:
+        session_id, sessions = arrival.address.session_id, self._runner.sessions
+        try:
+            await sessions.get_or_create(arrival.address)
+            await self._private.end(session_id)  # what a kill left
+            await self._private.begin(session_id)
+            try:
+                await self._runner.submit(arrival)
+                await self._runner.idle(session_id)
+            finally:
+                await self._private.end(session_id)
+                await sessions.delete(session_id)
+        except StoreError as error:  # then rather no answer than one that is kept
+            log.warning("guest_query_failed", reason=error.loggable)
+
+
+class _GuestChannel(Channel):
+    """Where guest queries come from: one message answers each, and nothing can be asked or shown meanwhile."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+
+    def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
+        return _GuestReply(self._bot, arrivals[-1].message_id or "")
+
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
+        """Answer without a turn."""
+        await self.reply_channel([arrival]).deliver(text)
+
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """No command runs there."""
+        return False
+
+    async def is_owner(self, arrival: Arrival) -> bool:
+        return False
+
+    @contextlib.asynccontextmanager
+    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
+        yield
+
+
+class _GuestReply(ReplyChannel):
+    """The reply to a guest query."""
+
+    def __init__(self, bot: Bot, query: str) -> None:
+        self._bot = bot
+        self._query = query
+
+    async def ask(self, question: str, keyboard: Keyboard) -> bool:
+        """There is no message before the answer."""
+        return False
+
+    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+        """No outbox: a query is answered now or never."""
+        return None
+
+    async def deliver_uncommitted(self, text: str) -> bool:
+        await self.deliver(text)
+        return True
+
+    async def deliver(self, text: str) -> None:
+        chunks = await asyncio.to_thread(render, text, LONGEST_TEXT - len(_CUT))
+        if not chunks:
+            return
+        chunk = chunks[0] if len(chunks) == 1 else Chunk(chunks[0].text + _CUT, chunks[0].entities)
+        backoff = Backoff()
+        for _try in range(TRIES):
+            try:
+                await entities_or_plain(self._answer, chunk)
+            except SendFailed as failure:
+                log.warning("guest_query_not_answered", reason=failure.reason)
+                if failure.trouble is Trouble.NEVER:
+                    return
+                await backoff.wait(at_least=failure.pause)
+            else:
+                return
+
+    async def _answer(self, chunk: Chunk) -> str:
+        content = InputTextMessageContent(
+            chunk.text, entities=chunk.entities, link_preview_options=LinkPreviewOptions(is_disabled=True)
+        )
+        result = InlineQueryResultArticle("answer", self._bot.first_name, content)
+        return (await self._bot.answer_guest_query(self._query, result)).inline_message_id

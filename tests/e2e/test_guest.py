@@ -1,0 +1,128 @@
+"""Guest mode: the owner mentions the bot in a chat that it is no member of."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.errors import ConfigurationError
+from memory.access import AccessList
+from tests.support.servers.model import Says
+from tests.support.serving import ANN, STRANGER, said
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+ELSEWHERE, BESIDE = -100900, -100901
+TABLES = ("messages", "turns", "conversations", "entries", "inbox", "outbox", "sessions", "media", "reminders")
+
+
+async def rows(app: App) -> dict[str, int]:
+    """How much each table of what is said and remembered holds."""
+    return {name: len(await app.database.rows(f"SELECT 1 FROM {name}")) for name in TABLES}  # noqa: S608  # ours
+
+
+def answered(telegram: BotApiServer, count: int) -> bool:
+    """Whether so many guest queries were answered."""
+    return len(telegram.guest_answers) == count
+
+
+def asked(model: ModelServer) -> str:
+    """All that the newest request said."""
+    return str(model.requests[-1])
+
+
+async def test_the_owner_is_answered_by_one_message_and_nothing_of_it_is_kept(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        await said(telegram, "Noted")
+        before = await rows(app)
+        words = {"message_id": 7, "date": 1, "text": "The ferry leaves at nine."}
+        quoted = words | {
+            "chat": {"id": ELSEWHERE, "type": "supergroup", "title": "Others"},
+            "from": {"id": STRANGER, "is_bot": False, "first_name": "Bob"},
+        }
+        query = telegram.user_calls_guest(
+            "@mneme_test_bot I always take the window seat. What is this about?",
+            chat_id=ELSEWHERE,
+            user_id=ANN,
+            quoted=quoted,
+        )
+        await telegram.wait_for(lambda: telegram.guest_answers)
+        assert telegram.guest_answers[query].startswith("You said: I always take the window seat.")
+        assert "The ferry leaves at nine." in asked(model)
+        assert "prefer tea" not in asked(model)
+        second = telegram.user_calls_guest("@mneme_test_bot and now?", chat_id=ELSEWHERE, user_id=ANN)
+        await telegram.wait_for(lambda: second in telegram.guest_answers)
+        assert "window seat" not in asked(model)
+        await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "guest"))
+        telegram.user_says("still there?", chat_id=ANN)
+        await said(telegram, "You said: still there?")
+        assert await app.database.value("SELECT count(*) FROM sessions WHERE channel = 'guest'") == 0
+        after = await rows(app)
+        assert {name for name in TABLES if after[name] != before[name]} <= {"messages", "turns", "inbox", "outbox"}
+        assert after["messages"] == before["messages"] + 2
+    assert telegram.sent(ELSEWHERE) == []
+    assert len(telegram.calls_to("answerGuestQuery")) == 2
+
+
+async def test_nobody_else_is_answered_and_no_command_runs(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        await AccessList(app.database, "telegram", app.clock).let_in(STRANGER)
+        telegram.user_calls_guest("@mneme_test_bot who am I?", chat_id=ELSEWHERE, user_id=STRANGER)
+        query = telegram.user_calls_guest("@mneme_test_bot /usage", chat_id=ELSEWHERE, user_id=ANN)
+        await telegram.wait_for(lambda: telegram.guest_answers)
+        assert list(telegram.guest_answers) == [query]
+        assert telegram.guest_answers[query].startswith("Commands work only where I am a member")
+    assert model.requests == []
+
+
+async def test_a_long_answer_is_cut_to_one_message(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    model.script(Says("word " * 3_000))
+    async with serve():
+        query = telegram.user_calls_guest("@mneme_test_bot tell me all", chat_id=ELSEWHERE, user_id=ANN)
+        await telegram.wait_for(lambda: telegram.guest_answers)
+    assert telegram.guest_answers[query].endswith("[...]")
+    assert 3_000 < len(telegram.guest_answers[query]) <= 4_096
+
+
+async def test_an_answer_that_did_not_arrive_is_sent_again(serve: Serve, telegram: BotApiServer) -> None:
+    telegram.fault("answerGuestQuery", error_code=502, description="Bad Gateway")
+    async with serve():
+        telegram.user_calls_guest("@mneme_test_bot hello", chat_id=ELSEWHERE, user_id=ANN)
+        await telegram.wait_for(lambda: telegram.guest_answers)
+    assert len(telegram.calls_to("answerGuestQuery")) == 2
+
+
+async def test_with_a_memory_each_chat_knows_what_was_said_there_and_nothing_of_another(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(guest_memory=True) as app:
+        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        await said(telegram, "Noted")
+        for count, (chat, text) in enumerate(
+            [(ELSEWHERE, "I always take the window seat."), (ELSEWHERE, "which seat do I take?"), (BESIDE, "my seat?")],
+            start=1,
+        ):
+            telegram.user_calls_guest(f"@mneme_test_bot {text}", chat_id=chat, user_id=ANN)
+            await telegram.wait_for(partial(answered, telegram, count))
+            assert "prefer tea" not in asked(model)
+            assert ("window seat" in asked(model)) is (chat == ELSEWHERE)
+        assert await app.database.value("SELECT count(*) FROM sessions WHERE id = ?", (f"guest:{ELSEWHERE}",)) == 1
+
+
+async def test_a_memory_of_each_chat_and_one_for_all_do_not_go_together(start: OpenApp) -> None:
+    with pytest.raises(ConfigurationError, match="GUEST_MEMORY"):
+        async with start(guest_memory=True, memory_scope="shared"):
+            pass

@@ -1,0 +1,149 @@
+"""What Mneme uses of version 10 of the Bot API: messages for one person, guest queries, rich messages."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from tests.support.servers.telegram_chats import check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
+from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.servers.telegram_chats import Chat, Chats
+
+LONGEST_RICH = 32_768
+_OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}
+_PARAMETERS = {
+    "answerGuestQuery": {"guest_query_id", "result"},
+    "editEphemeralMessageText": _OF_EPHEMERAL | {"text", "entities", "link_preview_options"},
+    "editEphemeralMessageReplyMarkup": _OF_EPHEMERAL,
+    "sendRichMessage": {
+        "chat_id",
+        "message_thread_id",
+        "disable_notification",
+        "reply_parameters",
+        "reply_markup",
+        "rich_message",
+    },
+}
+"""Of each method the parameters that Mneme has a use for: there must be no other."""
+
+
+_PICTURE = re.compile(r"(?<!\\)!\[")
+"""What would have Telegram fetch a picture; in the tests none stands in code."""
+
+
+def rich_content(params: JsonObject) -> str:
+    """The Markdown of a rich message in a request."""
+    content = params.get("rich_message")
+    known = {"markdown": str, "is_rtl": bool, "skip_entity_detection": bool}
+    if not isinstance(content, dict) or any(not isinstance(v, known.get(k, ())) for k, v in content.items()):
+        raise bad_request("can't parse rich message JSON object")
+    markdown = str(content.get("markdown", ""))
+    if not markdown.strip():
+        raise bad_request("rich message must be non-empty")
+    if len(markdown) > LONGEST_RICH:
+        raise bad_request("RICH_MESSAGE_TOO_LONG")
+    if _PICTURE.search(markdown):
+        raise bad_request("RICH_MESSAGE_MEDIA_INVALID")
+    return markdown
+
+
+class Version10:
+    """The newer methods. served: whether this Telegram has them; without them it passes over their parameters.
+
+    actions: who has pressed what, or written to the bot alone, within the last 15 seconds.
+    """
+
+    def __init__(self, chats: Chats) -> None:
+        self.served = True
+        self.actions: dict[str, int] = {}
+        self.guest_queries: dict[str, str] = {}  # what each was answered by, empty before
+        self._chats = chats
+        self.methods: dict[str, Callable[[JsonObject], Any]] = {
+            "answerGuestQuery": self._answer_guest_query,
+            "editEphemeralMessageReplyMarkup": self._edit_ephemeral_reply_markup,
+            "editEphemeralMessageText": self._edit_ephemeral_text,
+        }
+
+    def check(self, method: str, params: JsonObject) -> None:
+        """Refuse a method that an older Telegram does not have, or a parameter that a method does not."""
+        known = _PARAMETERS.get(method)
+        if known is None:
+            return
+        if not self.served:
+            raise ApiError(404, "Not Found")
+        if unknown := params.keys() - known:
+            raise bad_request(f"unknown parameters: {', '.join(sorted(unknown))}")
+
+    def _answer_guest_query(self, params: JsonObject) -> JsonObject:
+        query, result = str(params.get("guest_query_id")), params.get("result")
+        if not isinstance(result, dict) or result.get("type") != "article" or not result.get("title"):
+            raise bad_request("can't parse inline query result: expected an article")
+        if not 1 <= len(str(result.get("id", "")).encode()) <= 64:
+            raise bad_request("RESULT_ID_INVALID")
+        content = result.get("input_message_content")
+        known = {"message_text", "entities", "link_preview_options"}
+        if not isinstance(content, dict) or content.keys() - known:
+            raise bad_request("can't parse inline query result: unknown input_message_content")
+        kept = check_text(parse_entities(str(content.get("message_text", "")), content.get("entities", [])))
+        if self.guest_queries.get(query, "answered"):
+            raise bad_request("query is too old and response timeout expired or query ID is invalid")
+        self.guest_queries[query] = kept.text
+        return {"inline_message_id": f"BAAAA{query}"}
+
+    def put(self, chat: Chat, message: JsonObject, params: JsonObject) -> JsonObject:
+        """The message in its chat, for all to see or for one."""
+        reply = params.get("reply_parameters", {})
+        if not self.served or "ephemeral_message_parameters" not in params:
+            if "ephemeral_message_id" in reply and self.served:
+                raise bad_request("MESSAGE_ID_INVALID")  # what answers it is for one person, too
+            return chat.put(message)
+        receiver = self._receiver(chat, params["ephemeral_message_parameters"], reply)
+        return chat.put_ephemeral(message, {"id": receiver, "is_bot": False, "first_name": "Ann"})
+
+    def _receiver(self, chat: Chat, wanted: Any, reply: JsonObject) -> int:
+        """Who alone is to see a message: an administrator may send one, others within 15 seconds of what it answers."""
+        types = {"receiver_user_id": int, "callback_query_id": str, "replace_callback_query_message": bool}
+        if not isinstance(wanted, dict) or any(not isinstance(v, types.get(k, ())) for k, v in wanted.items()):
+            raise bad_request("can't parse ephemeral message parameters JSON object")
+        receiver = wanted.get("receiver_user_id")
+        if receiver is None:
+            raise bad_request("invalid receiver_user_id specified")
+        if chat.chat_type == "private":
+            raise bad_request("PEER_ID_INVALID")
+        if receiver not in chat.members():
+            raise bad_request("USER_NOT_PARTICIPANT")
+        causes = {wanted.get("callback_query_id"), reply.get("ephemeral_message_id")} - {None}
+        for cause in causes:
+            if self.actions.get(str(cause)) != receiver:
+                raise bad_request("QUERY_ID_INVALID" if isinstance(cause, str) else "MESSAGE_ID_INVALID")
+        if not causes and not chat.bot_is_administrator:
+            raise bad_request("CHAT_ADMIN_REQUIRED")
+        return int(receiver)
+
+    def _edit_ephemeral_text(self, params: JsonObject) -> bool:
+        chat, message = self._ephemeral(params)
+        kept = check_text(formatted_text(params), too_long="MESSAGE_TOO_LONG")
+        filled = fill_text(message, kept, check_markup(params.get("reply_markup")))
+        chat.ephemeral[message["ephemeral_message_id"]] = filled | {"edit_date": int(time.time())}
+        return True
+
+    def _edit_ephemeral_reply_markup(self, params: JsonObject) -> bool:
+        chat, message = self._ephemeral(params)
+        filled = fill_markup(message, check_markup(params.get("reply_markup")))
+        chat.ephemeral[message["ephemeral_message_id"]] = filled
+        return True
+
+    def _ephemeral(self, params: JsonObject) -> tuple[Chat, JsonObject]:
+        """The message for one person that a request is about."""
+        chat = self._chats.named_by(params)
+        message = chat.ephemeral.get(integer(params, "ephemeral_message_id"))
+        receiver = params.get("receiver_user_id")
+        if message is None or not message["from"]["is_bot"] or message["receiver_user"]["id"] != receiver:
+            raise bad_request("MESSAGE_ID_INVALID")
+        return chat, message
