@@ -178,7 +178,6 @@ def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -
 
 
 def _words(small: str, start: int) -> Iterator[re.Match[str]]:
-    """The words from there to the end of the clause."""
     while (word := _WORD.match(small, start)) is not None:
         yield word
         gap = _GAP.match(small, word.end())

@@ -76,7 +76,6 @@ class Price:
 
     @property
     def usual(self) -> Rates:
-        """The rates of a short prompt."""
         return self.steps[0]
 
     def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
@@ -101,7 +100,6 @@ class PackageSource(_Strict):
     member: Annotated[str, Field(min_length=1)]
 
     def requirements(self) -> tuple[str, ...]:
-        """Every package as ``name==version``, first part first."""
         return tuple(self.requirement.replace("{part}", str(n)) for n in range(1, self.parts + 1))
 
 
@@ -183,6 +181,7 @@ class ModelCatalogue(_Strict):
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
         names = list(_spellings(model_name))
+        # with the dots, so that notopenai.com is not openai.com
         vendor = next((v for domain, v in self.vendors.items() if f".{host or ''}".endswith(f".{domain}")), None)
         if vendor is not None:
             names.insert(0, f"{vendor}/{names[0]}")
@@ -205,7 +204,6 @@ class ModelCatalogue(_Strict):
 
 @functools.cache
 def load_catalogue() -> ModelCatalogue:
-    """The packaged catalogue, read once a process."""
     return TypeAdapter(ModelCatalogue).validate_json((files("config") / "models.json").read_bytes())
 
 
@@ -221,7 +219,6 @@ def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
 
 
 def chat_template(name: str) -> str:
-    """The Jinja text of a chat template that is packaged with Mneme."""
     return (files("config") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 
 

@@ -20,7 +20,6 @@ _LEAST = 4
 
 
 def program_version() -> str:
-    """The version of what is installed."""
     from importlib.metadata import version
 
     return version(DISTRIBUTION)

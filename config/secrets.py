@@ -256,10 +256,12 @@ def _iban_in(match: re.Match[str]) -> Iterator[_Found]:
 
 def _is_iban(account: str) -> bool:
     plain = re.sub(r"[\s.-]", "", account).upper()
+    # as ISO 13616 has it: the first four characters to the end, letters as numbers, modulo 97
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 
 def _luhn(digits: list[int]) -> bool:
+    # the check digit of ISO/IEC 7812: from the right every second digit counts double
     total = 0
     for at, digit in enumerate(reversed(digits)):
         doubled = digit * 2 if at % 2 else digit

@@ -290,7 +290,6 @@ class Settings(BaseSettings):
 
     @property
     def zone(self) -> ZoneInfo:
-        """The time zone that days and clock times are told in."""
         return ZoneInfo(self.timezone)
 
     @property
@@ -300,7 +299,6 @@ class Settings(BaseSettings):
 
     @property
     def database_file(self) -> Path:
-        """Where what is remembered is kept."""
         return self.mneme_data_dir / DATABASE_NAME
 
     @property

@@ -43,7 +43,6 @@ def known_language(tag: str | None) -> str | None:
 
 
 def spoken() -> str:
-    """The code of the language that is spoken here."""
     return _spoken.get()
 
 
