@@ -84,7 +84,6 @@ class Arrival:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether its answer comes without a sound."""
         return self.task is not None and self.task.reminder.task is TaskSound.QUIET
 
     @property
@@ -94,12 +93,10 @@ class Arrival:
 
 
 def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
-    """Where the channel keeps arrivals; what is kept nowhere has none."""
     return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
 
 
 def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
-    """A task whose hour has come, as its session takes it up."""
     return Arrival(
         address=Address.of(run.reminder.session_id),
         text=run.reminder.text,

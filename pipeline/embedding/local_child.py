@@ -42,7 +42,6 @@ class Model:
         self._length: int = library.e5_dim(self._model)
 
     def vector(self, text: str, *, is_query: bool) -> str:
-        """The vector of a text, in base64."""
         numbers = (ctypes.c_float * self._length)()
         self._library.e5_embed(self._model, readable(text), int(is_query), numbers)
         return base64.b64encode(bytes(numbers)).decode()
@@ -59,7 +58,6 @@ def readable(text: str) -> bytes:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
     channel = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what native code may print is no answer
     for stop in (signal.SIGINT, signal.SIGTERM):

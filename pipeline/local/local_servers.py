@@ -34,7 +34,6 @@ class LocalServer:
     models: tuple[str, ...]
 
     def listed(self, most: int) -> str:
-        """Its models in words, of many the first."""
         more = len(self.models) - most
         return ", ".join(self.models[:most]) + (f" and {more} more" if more > 0 else "")
 

@@ -44,7 +44,6 @@ class MediaSources:
         self._sources: dict[str, Fetch] = {}
 
     def serve(self, channel: str, fetch: Fetch) -> None:
-        """Fetch what was sent over a channel with `fetch` from now on."""
         self._sources[channel] = fetch
 
     async def fetch(self, media: Media) -> bytes:
@@ -69,7 +68,7 @@ def image_type(content: bytes) -> str | None:
 
 
 def is_other_image(content: bytes) -> bool:
-    """Whether it is a picture in a format that models don't take."""
+    # the brands of HEIF and AVIF stand behind a length of four bytes
     return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
 
 

@@ -71,8 +71,6 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that an arrival brought."""
-
     media: Media
     said: Arrival
     session: Session
@@ -96,7 +94,6 @@ class _AttachmentResult:
 
     @property
     def is_own_voice(self) -> bool:
-        """Whether its sender has spoken it while sending."""
         return self.media.file.kind.is_own_voice and not self.media.file.quoted
 
 
@@ -147,9 +144,9 @@ class MediaReader:
             else:
                 read.messages.append(_message(arrival, [item], item.text if item.heard else f"[{item.text}]"))
         for quoted in (False, True):  # what is answered stands first
-            if some := [(item, arrival) for item, arrival in pictures if item.media.file.quoted is quoted]:
-                marks = " ".join(f"[{item.text}]" for item, _ in some)
-                read.messages.insert(0, _message(some[0][1], [item for item, _ in some], marks))
+            if group := [(item, arrival) for item, arrival in pictures if item.media.file.quoted is quoted]:
+                marks = " ".join(f"[{item.text}]" for item, _ in group)
+                read.messages.insert(0, _message(group[0][1], [item for item, _ in group], marks))
         seen = sum(item.image is not None for item in ones)
         if seen > room:
             read.refused.append(
@@ -176,6 +173,7 @@ class MediaReader:
 
     async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
+        # what nobody can read gets no number: nothing will ask for it later
         new = [
             await self.store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in arrival.files
@@ -283,7 +281,6 @@ async def _package(content: bytes) -> SkillPackage | None:
 
 
 def _ask_to_import(media: Media, report: ImportReport) -> Notice:
-    """What comes of an export, before it does."""
     command = f"/import_{media.id}"
     question = _(
         "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
@@ -295,7 +292,6 @@ def _ask_to_import(media: Media, report: ImportReport) -> Notice:
 
 
 def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
-    """What the owner sees of a skill before it is kept."""
     names = sorted(package.files)
     question = _(
         "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",
