@@ -27,8 +27,6 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A system's place in the pipeline."""
-
     order: int
     system: str
     on_failure: OnFailure

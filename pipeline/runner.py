@@ -69,6 +69,7 @@ class TurnLimiter:
     async def one(self) -> AsyncIterator[None]:
         """Wait for a place, first come first served, and hold it until the end of the block, or so many seconds."""
         await self._free.acquire()
+        # the place is given back once, by the timer or at the end
         held = True
 
         def leave() -> None:
@@ -151,6 +152,7 @@ class Pipeline:
             task = asyncio.current_task()
             if not turn.stop_requested or task is None:
                 raise
+            # the cancellation is over: what follows must be able to wait
             task.uncancel()
             turn.outcome = Outcome.STOPPED
         if turn.outcome is None:

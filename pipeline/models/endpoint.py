@@ -88,7 +88,6 @@ class EndpointCapabilities:
 
     @property
     def refused(self) -> frozenset[Part]:
-        """What a request to it must do without."""
         return frozenset(part for part in Part if part.value in self._facts.refused)
 
     def window(self, assumed: ModelWindow) -> ModelWindow:

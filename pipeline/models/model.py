@@ -96,12 +96,10 @@ class ModelAnswer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it came to its end, and was not cut off."""
         return self.finish not in (Finish.LENGTH, Finish.CUT_OFF)
 
     @property
     def completion(self) -> Completion:
-        """What memory is given of it."""
         return Completion(self.text, self.is_whole)
 
 

@@ -109,6 +109,7 @@ def _messages(messages: list[Message], without: Collection[str]) -> list[dict[st
         made = _with_images(messages, made)
     if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
         made = _joined(made, {Role.SYSTEM})
+        # some chat templates take a system message at the front only, others none at all
         first = 0 if Part.SYSTEM in without else 1
         made = made[:first] + [m | {"role": Role.USER.value} if m["role"] == Role.SYSTEM else m for m in made[first:]]
     if {Part.SAME_ROLE, Part.LATER_SYSTEM, Part.SYSTEM}.isdisjoint(without):
@@ -195,7 +196,6 @@ def _object(arguments: str) -> str:
 
 
 def _depth(written: str) -> int:
-    """How deep the brackets of a JSON text are nested."""
     depth = deepest = 0
     for bracket in _BRACKETS.findall(_STRINGS.sub("", written)):
         depth += 1 if bracket in "[{" else -1

@@ -53,7 +53,6 @@ class _SharedTime:
         self._left = models
 
     def share(self) -> ModelRequest:
-        """The request with the time that the next model has for it."""
         gone, remaining = time.monotonic() - self._began, self._left
         self._left -= 1
         seconds = self._request.seconds
@@ -250,6 +249,7 @@ class YieldingModel(WrappedModel):
         try:
             return await task
         except asyncio.CancelledError:
+            # cancelled from outside, and not to give way
             own = asyncio.current_task()
             if own is not None and own.cancelling():
                 raise

@@ -56,8 +56,6 @@ def items(value: object, name: str) -> list[object]:
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A tool call while it arrives."""
-
     index: int | None
     id: str
     name: str = ""
@@ -277,6 +275,7 @@ class ChatRequest:
                     if named is not Part.IMAGES or not rejection.about_one_picture:
                         refused |= {named}
                 elif remaining and rejection.is_wordless:
+                    # the plainest request there is, this once: nothing says what was refused
                     without, refused = frozenset(Part), refused_before
                 else:
                     raise rejection.cause from None

@@ -97,7 +97,6 @@ class Budget:
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
 
     def capped(self, message: Message, tokens: int) -> Message:
-        """`message` with its text cut to `tokens`."""
         content = self.cut(message.content, tokens)
         return message if content == message.content else replace(message, content=content)
 
@@ -117,6 +116,7 @@ class Budget:
         conversation.add_many(message for message in messages if message is not question)
         question_tokens = self.counter.messages([question], self.model) if question else 0
         conversation.prune(max(0, tokens - question_tokens))
+        # by identity: two messages may say the same
         retained = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in retained]
 

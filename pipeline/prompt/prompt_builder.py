@@ -124,7 +124,6 @@ class PromptBuilder:
 
     @property
     def most_messages(self) -> int | None:
-        """So many messages of a conversation are shown; None: all."""
         return self.style.most_messages
 
     def request(self, stable: Stable, volatile: Volatile, spoken: Sequence[Message]) -> list[Message]:
@@ -149,7 +148,6 @@ class PromptBuilder:
         return [replace(stable.message, content="\n\n".join(parts)), *shown, *messages]
 
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
-        """What fits `question`, for both parts."""
         memories = self.memories
         if memories is None:
             return NOTHING

@@ -106,7 +106,6 @@ def plain_line(line: str) -> str:
 
 
 def without_memory(style: PromptStyle) -> PromptStyle:
-    """`style` for a model that has no memory to speak of."""
     return replace(style, identity=style.forgetful)
 
 

@@ -97,7 +97,7 @@ class AutoCapture:
     tells: Callable[[str], bool]
 
     async def process(self, turn: Turn) -> None:
-        """Capture, and say so in quiet lines under the reply."""
+        # the words of a turn that is run again were captured when it ran first
         if not self.enabled or turn.replaces_turn is not None:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]

@@ -45,8 +45,6 @@ SAME_CALL_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """What one turn may use."""
-
     model_calls: int
     tool_calls: int
     seconds: float
@@ -260,13 +258,11 @@ class ToolLoop:
 
 
 async def _can_set_reminders(turn: Turn) -> bool:
-    """Whether the model that talks has the tool for it, as far as is known."""
     assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
     return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.can(Part.TOOLS)
 
 
 async def _why_unseen(model: ChatModel) -> str:
-    """Why the answer was given without the pictures."""
     if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
     return blind(model.name)
@@ -297,7 +293,6 @@ class Recalled(ModelError):
 
     @property
     def loggable(self) -> str:
-        """Why no model answered, and nothing of memory."""
         return self._cause.loggable
 
 

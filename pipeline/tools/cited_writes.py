@@ -73,6 +73,7 @@ class CitedWrites:
         if typed_source(citation, context.messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         (checked,), _none = await self._checker.check([fact], self._excerpt(context), memories, _deadline())
+        # not dropped as foreign: the user has typed the quote at least, and is asked about the rest
         return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:

@@ -101,8 +101,6 @@ class _Notes:
 
 
 def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> Tool:
-    """Stores one memory of the calling session's owner."""
-
     async def memory_learn(
         context: ToolContext,
         fact: Annotated[str, Field(description="one sentence")],
@@ -143,8 +141,6 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
 
 
 def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
-    """Records what happened."""
-
     async def memory_episode(
         context: ToolContext,
         event: str,
@@ -175,8 +171,6 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
 
 
 def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWrites) -> Tool:
-    """Saves workflows and how they went."""
-
     async def memory_procedure(
         context: ToolContext,
         name: str,
@@ -215,8 +209,6 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
 
 
 def stats_tool(stats: MemoryStats) -> Tool:
-    """Counts what is remembered."""
-
     async def memory_stats(context: ToolContext) -> str:
         """How many memories of each type there are, and how many tokens they hold."""
         counted = await stats.of(context.owner)
@@ -229,8 +221,6 @@ def stats_tool(stats: MemoryStats) -> Tool:
 
 
 def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
-    """Tidies memory now."""
-
     async def memory_consolidate(context: ToolContext) -> str:
         """Merge duplicate memories, archive faded ones, promote recurring ones."""
         return (await weekly.run(context.owner)).summary or "There was nothing to tidy."
@@ -244,8 +234,6 @@ APPEND_CHARACTERS = 2_000
 
 
 def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
-    """The tool over the long-term memory of the calling session's owner."""
-
     async def memory_file(
         context: ToolContext,
         action: Literal["read", "append", "replace", "delete"],
@@ -288,8 +276,6 @@ async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolCon
 
 
 def history_search_tool(history: HistoryFiles) -> Tool:
-    """The tool over the history of the calling session's owner."""
-
     async def history_search(context: ToolContext, query: str) -> str | Passage:
         """Search the history of past conversations, newest first, for all words of a query."""
         results = await history.search(context.owner, query, MOST_RESULTS)

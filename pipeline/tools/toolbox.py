@@ -233,8 +233,6 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """A tool's function as the model is told of it, and what reads the arguments that the model writes."""
-
     spec: ToolSpec
     arguments: type[BaseModel]
 
@@ -269,6 +267,7 @@ def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """`schema` without what costs tokens with every request and tells the model nothing."""
     lean: dict[str, Any] = {}
     for key, value in schema.items():
+        # a dict under such a name is a property that is called so
         if key in ("title", "default", "additionalProperties") and not isinstance(value, dict):
             continue
         lean[key] = lean_schema(value) if isinstance(value, dict) else value

@@ -54,7 +54,6 @@ class ToolCallRequest:
 
     @property
     def key(self) -> str:
-        """What a chat's settled answers know the tool by."""
         return f"{self.server}/{self.tool}"
 
 
@@ -107,7 +106,6 @@ class Approvals:
         return None
 
     async def settled(self, chat: str) -> dict[str, Answer]:
-        """What a chat has settled, by tool."""
         return {key: Answer(text.split()[0]) for key, text in (await self._settled(chat)).items()}
 
     async def ask_anew(self, chat: str) -> None:

@@ -91,7 +91,6 @@ class ServerConfig:
     disabled_tools: frozenset[str] = frozenset()
 
     def offers(self, tool: str) -> bool:
-        """Whether a model may be told of a tool of that name."""
         return tool not in self.disabled_tools and (self.enabled_tools is None or tool in self.enabled_tools)
 
 
@@ -105,7 +104,6 @@ class McpConfig:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to connect to and nothing to tell of."""
         return not (self.servers or self.troubles or self.trouble)
 
 
