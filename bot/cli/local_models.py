@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    """Print the local models: name, size, memory, whether they are here, how good they are, their licence."""
     from pipeline.local.model_files import is_present
 
     catalogue = load_catalogue()

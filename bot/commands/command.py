@@ -178,7 +178,6 @@ def tapped_number(call: CommandCall) -> str:
 
 
 def help_text(table: Mapping[str, Command]) -> str:
-    """The commands, a line each, put together by what they are about."""
     parts = []
     for label, names in _GROUPS:
         lines = [
@@ -206,7 +205,7 @@ class Introduction:
 
     @command(HELP, N_("What I understand"), immediate=True)
     async def help(self, call: CommandCall) -> str:
-        """/help, also for a command that there is not"""
+        """/help, and the answer to a command that does not exist"""
         if call.name in self._table:
             return help_text(self._table)
         listed = [command.name for command in self._table.values() if command.listed]
@@ -229,22 +228,19 @@ def command_table(groups: Iterable[object], *, remembers: bool, scope: MemorySco
 
 @dataclass(frozen=True, slots=True)
 class CommandRunner:
-    """Knows the commands by name, and carries them out."""
-
     table: Mapping[str, Command]
     sessions: SessionService
     effects: Effects
     languages: Languages
 
     def called_by(self, arrival: Arrival) -> Command | None:
-        """The command that an arrival calls; /help for one that there is not."""
+        """The command that an arrival calls; /help for an unknown name."""
         if arrival.provenance is not Provenance.TYPED:
             return None  # what others wrote is read, never obeyed
         name = parse_command(arrival.text)[0]
         return self.table.get(name, self.table.get("help")) if name else None
 
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
-        """What a command answers, or why it does not."""
         name, argument = parse_command(arrival.text)
         with use_language(await self.languages.of(arrival)):
             try:
@@ -264,7 +260,7 @@ class CommandRunner:
                 return _("/{name} failed on my side: try again, or look into the log.", name=name)
 
     async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
-        """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
+        """Run a command, unless the inbox shows that it ran before a kill and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.had_by(causes):
             command_text = in_line(f"/{call.name} {call.argument}", SHOWN_CHARACTERS)
@@ -274,7 +270,7 @@ class CommandRunner:
 
 
 async def _forbidden(arrival: Arrival, command: Command) -> str | None:
-    """What they are told who may not use a command; None for who may."""
+    """Why this sender may not use a command; None if they may."""
     if command.access is Access.MANAGERS and not await arrival.channel.may_manage(arrival):
         return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):

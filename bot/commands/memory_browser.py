@@ -69,8 +69,6 @@ FILE = "MEMORY.md"
 
 @dataclass(frozen=True, slots=True)
 class MemoryQueries:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
     page: str | None
 
@@ -182,6 +180,7 @@ class MemoryQueries:
         results = await self.services.recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not results:
             return _(NOTHING_FOUND)
+        # a private talk leaves no trace, not even a count
         if not call.session.private:
             await self.services.reinforcement.recalled(
                 result.hit.id for result in results if result.hit.name is not None
@@ -277,7 +276,6 @@ def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:
-    """What is not confirmed, each with why, and with what to tap."""
     if not entries:
         return _("Nothing is waiting for your word.")
     lines = [
@@ -296,7 +294,6 @@ def format_source(entry: Entry) -> str:
 
 
 def format_entry(entry: Entry) -> str:
-    """One entry with where it came from."""
     names = f"**{entry.name}**" + (" " + _("(also {names})", names=", ".join(entry.aliases)) if entry.aliases else "")
     content = entry.content
     if entry.steps:
@@ -359,7 +356,6 @@ def _line(memory: Entry | Hit) -> str:
 
 
 def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
-    """A button for each that shows it, with what can be done about it."""
     return in_rows(
         [
             Button(in_line(memory.content, LABEL_CHARACTERS), f"/memory_{memory.id}", in_place=True)
@@ -370,7 +366,6 @@ def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:
-    """What can be done with one entry, and the way back to those of its kind."""
     back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
         unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))

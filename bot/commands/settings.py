@@ -70,8 +70,6 @@ def all_settings() -> Button:
 
 @dataclass(frozen=True, slots=True)
 class SettingsCommands:
-    """What the commands do: each keeps what was chosen for a chat, and says what holds now."""
-
     services: MemoryServices
     models: ModelChoice
     price_of: PriceOf
@@ -180,7 +178,7 @@ class SettingsCommands:
         if call.argument:
             await self.models.choose(chat, self._model_named(call.argument))
         present = await self.models.of(chat)
-        # where an endpoint says how much its models read
+        # asks an endpoint how much its models read, which the lines below say
         await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
         lines = [_("This chat uses **{model}**.", model=present.name), ""]
         lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
@@ -229,8 +227,6 @@ class SettingsCommands:
 
 @dataclass(frozen=True, slots=True)
 class AccessCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     access: AccessList
     sharing: Sharing
     usage: UsageLog
@@ -322,7 +318,6 @@ def _all_languages() -> str:
 
 
 def _choice(label: str, text: str, *, chosen: bool) -> Button:
-    """A button in place that chooses one of several, marked where it is chosen already."""
     return Button(f"✓ {label}" if chosen else label, text, in_place=True)
 
 

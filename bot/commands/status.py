@@ -69,7 +69,7 @@ class Status:
         return "\n\n".join(map(str, groups))
 
     async def _conversation(self, session: Session) -> list[Group]:
-        """How much was said, and how much of it the model reads: estimates until it has reported usage."""
+        """How long the conversation is, and how much of it the model reads: estimates until it has reported usage."""
         transcript = await self.services.sessions.transcript(session.id)
         messages = await self.services.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
@@ -117,7 +117,6 @@ class Status:
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
-        """How old the replica is, where there is to be one."""
         if self.replication is None:
             return []
         age = self.replication.age
@@ -146,7 +145,7 @@ class Status:
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
-        """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
+        """How many memories of each layer stood in the last request, and their cost in tokens."""
         reasons = await self.services.activation_log.last(session.id)
         baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
@@ -160,7 +159,6 @@ class Status:
         return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
     def _queue(self, session_id: str) -> Group:
-        """What waits and what runs, and since when."""
         uptime = int((self.clock() - self.started).total_seconds())
         rows = ((_("waiting"), number(self.lanes.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
         writes = self.lanes.running(session_id)
@@ -236,7 +234,6 @@ class Group:
 
 
 def bar(share: float) -> str:
-    """How full something is, in one line."""
     cells = WIDTH - _SHARE_CELLS
     filled = round(min(1.0, max(0.0, share)) * cells)
     return "█" * filled + "░" * (cells - filled) + f"{share:.0%}".rjust(_SHARE_CELLS)
