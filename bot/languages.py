@@ -21,8 +21,6 @@ log = structlog.get_logger(__name__)
 
 
 class Languages:
-    """What each chat is spoken to in."""
-
     def __init__(self, preferences: PreferenceStore) -> None:
         self._preferences = preferences
 
@@ -48,6 +46,7 @@ class Languages:
             for arrival in arrivals:
                 chat, client = arrival.address.owner, known_language(arrival.language)
                 before = new.get(chat, by_chat[chat].client_language)
+                # in a group the first one's stays, or it would change with each speaker
                 if client is not None and client != before and (arrival.speaker is None or before is None):
                     new[chat] = client
             if new:

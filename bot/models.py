@@ -130,7 +130,6 @@ def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
 
 
 def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
-    """What talks, as the catalogue knows it."""
     # small models lose their way among many tools and in a long prompt
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
@@ -142,7 +141,6 @@ def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRout
 
 
 def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
-    """What the model for quick work can be asked for, by what the catalogue knows of it."""
     local_model = catalogue.known_local(settings.llm_fast_model or router.name)
 
     def part_tokens() -> int:
@@ -220,6 +218,7 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
             return MeaningModels(local)
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
+        # the key of one address is not shown to another
         own = settings.embedding_base_url or settings.embedding_api_key
         endpoint = (
             endpoint_at(settings.embedding_base_url, settings.embedding_api_key) if own else endpoint_of(settings)

@@ -55,12 +55,10 @@ class Heartbeat:
         self._due = self._now() + within
 
     def succeeded(self) -> None:
-        """The last step did what it was for."""
         self.trouble = None
         self.worked.set()
 
     def failed(self, reason: str) -> None:
-        """The last step did not, and will be tried again."""
         self.trouble = reason
 
     @property
@@ -70,8 +68,6 @@ class Heartbeat:
 
 
 class Health:
-    """The health of a running bot."""
-
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
         self._database = database
         self.updates = Heartbeat("polling", now)
@@ -114,6 +110,7 @@ class ServiceManager:
     def from_environment(cls, environment: Mapping[str, str]) -> ServiceManager:
         """The one that started this process, if it wants to be told anything."""
         microseconds = environment.get("WATCHDOG_USEC", "")
+        # children inherit the variables, but only the process with this id is watched
         ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         watched = ours and microseconds.isdecimal() and int(microseconds) > 0
         return cls(environment.get("NOTIFY_SOCKET") or None, int(microseconds) / 1_000_000 if watched else None)
@@ -149,6 +146,7 @@ async def reporting(manager: ServiceManager, health: Health, lanes: SessionQueue
 async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues) -> None:
     manager.tell("STATUS=Reaching Telegram")
     await wait_at_most(health.updates.worked, START_PATIENCE)
+    # three times in each period, so that a late one is no reason for a restart
     pause = STATUS_PAUSE if manager.watchdog is None else manager.watchdog / 3
     greeting = ["READY=1"]
     while True:

@@ -40,11 +40,9 @@ class MarkdownStream:
 
     @property
     def begun(self) -> bool:
-        """Whether a block has been finished."""
         return bool(self._finished)
 
     def continues(self, text: str) -> bool:
-        """Whether `text` goes on from the blocks that have been finished."""
         return text.startswith(self._finished)
 
     def take(self, text: str) -> str:
@@ -178,7 +176,6 @@ class TerminalChannel(ConsoleChannel):
         self._print_rest(self._stream.rest(text))
 
     def show_beside(self, text: str) -> None:
-        """Print a text without touching the answer that may be written meanwhile."""
         self._print(_markdown(_shown(text)))
 
     def _give_up(self) -> None:

@@ -87,7 +87,6 @@ class BackgroundConsolidation:
         self.tasks.start(self._run(), "consolidation")
 
     async def compacted(self, done: Compacted) -> None:
-        """What a compaction took from the model's view is to be consolidated."""
         await self.consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
@@ -181,6 +180,8 @@ class BackgroundConsolidation:
         while True:
             await self.quiet()
             try:
+                # counted before it runs, so that a conversation that crashes the program is given up, not tried at each
+                # start
                 async with self.jobs.attempt(f"consolidation {conversation_id}") as may:
                     if may:
                         return await self.consolidation.run(conversation_id)
@@ -214,7 +215,6 @@ class BackgroundEmbedding:
         self.trouble: str | None = None
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin. Only programs that stay do this; what has no vector when it ends gets it after the next start."""
         tasks.start(self._run(), "embedding")
 
     def wake(self) -> None:
@@ -225,6 +225,7 @@ class BackgroundEmbedding:
 
     async def _run(self) -> None:
         while True:
+            # before the work: what is added meanwhile wakes it again
             self._due.clear()
             try:
                 await self.run_pending()
@@ -266,7 +267,6 @@ class BackgroundImportLearning:
     _requested: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin with what was asked for before. Only programs that stay do this."""
         self._requested.set()
         tasks.start(self._run(), "learning from imports")
 
@@ -299,6 +299,7 @@ class BackgroundImportLearning:
                     return
                 learned[done.owner] += done.memories
         finally:
+            # also where a later step failed: what was learned waits for the owner's word
             for owner, count in learned.items():
                 if count:
                     with use_language(await self.languages.of_chat(owner)):

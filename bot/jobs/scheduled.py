@@ -44,7 +44,6 @@ _GIVEN_UP = N_("I couldn't tidy the memory: I crashed on it twice. I'll try agai
 
 
 def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
-    """An hour of a day of each week, such as `sun`, in a zone."""
     return Rule(Repeat.WEEKLY, datetime.combine(date.min, time(hour)), zone, (_DAYS.index(day),))
 
 
@@ -119,6 +118,7 @@ class DateOffers:
         """Look, if that was not done today; whether it was."""
         now = self.clock()
         before = await self.jobs.ran_at(DATES)
+        # a clock that was set back counts as due
         if before is not None and before <= now < before + DATES_EVERY:
             return False
         async with self.jobs.attempt(DATES) as may:

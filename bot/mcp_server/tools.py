@@ -202,7 +202,6 @@ def _first(memories: Sequence[KnownMemory]) -> Entry | None:
 
 
 def _outcome(learned: Learned) -> str:
-    """What became of something learned, for the program."""
     entry = learned.entry
     known = "known already" if learned.known else "saved"
     if entry.unconfirmed is None:
@@ -217,7 +216,7 @@ def _outcome(learned: Learned) -> str:
 
 
 def _marked(name: str, memory: Hit | Entry) -> str:
-    """A title that says of what does not hold that it doesn't."""
+    """A title that marks what no longer holds."""
     if memory.unconfirmed is not None:
         return f"[unconfirmed] {name}"
     return f"[superseded] {name}" if memory.superseded_by is not None else name

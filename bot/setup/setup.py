@@ -123,7 +123,6 @@ def that_fit(catalogue: ModelCatalogue, memory: int) -> list[LocalModel]:
 
 
 def _elsewhere() -> Chosen:
-    """An endpoint by its address, with the model that it offers there."""
     url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI's own)") or None
     key = ask_secret("API key (not shown; empty: none)" if url else "API key of OpenAI (not shown)")
     while not key and url is None:

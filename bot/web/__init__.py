@@ -27,5 +27,5 @@ class Entrance:
 
 
 def page_address(url: HttpUrl | None) -> str | None:
-    """Where Telegram opens the memory page; None where it is not served, or not as Telegram wants it."""
+    """The address of the memory page for Telegram, which opens HTTPS only; None where there is none."""
     return f"{str(url).rstrip('/')}/{PAGE}/" if url is not None and url.scheme == "https" else None

@@ -85,11 +85,13 @@ class MiniApp:
         session = secrets.token_urlsafe(32)
         self._sessions[session] = user, now + timedelta(hours=HOURS)
         if len(self._sessions) > MOST_SESSIONS:
+            # a dict keeps its order: the first one is the oldest
             del self._sessions[next(iter(self._sessions))]
         return JSONResponse({"session": session})
 
     def _require_new(self, body: str, now: datetime) -> None:
         """Raises NotSigned for what was shown before: somebody may have read it on its way."""
+        # older data is refused by its date
         self._seen = {digest: at for digest, at in self._seen.items() if now - at <= OLDEST + AHEAD}
         digest = hashlib.sha256(body.encode()).hexdigest()
         if digest in self._seen:

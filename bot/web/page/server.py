@@ -80,7 +80,6 @@ TEXTS = {
 
 
 def page_texts() -> dict[str, str]:
-    """All of them, by their names."""
     return {name: _(text) for name, text in TEXTS.items()}
 
 
@@ -89,6 +88,7 @@ MOST_UPLOADED = 64 * 1024**2
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
 """Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
+# JavaScript holds whole numbers exactly up to here
 _Id = Annotated[int, Field(ge=0, lt=1 << 53)]
 _ID = TypeAdapter(_Id)
 
@@ -152,13 +152,14 @@ def page_app(visitors: Visitors) -> Starlette:
         api("import", bring_in, "POST"),
         *visitors.routes,
         Route("/", _index(in_telegram=visitors.is_open)),
+        # last, since it takes every path
         Mount("/", StaticFiles(packages=[(__package__, "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, visitors=visitors)])
 
 
 async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json]]) -> Response:
-    """What is refused is said in a sentence; what is wrong with a request is none of a person's."""
+    """A refusal is answered 409 with its sentence; what the page itself never sends is logged and answered 422."""
     try:
         return JSONResponse(to_jsonable_python(await answer(request)))
     except MnemeError as error:
