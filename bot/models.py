@@ -232,13 +232,11 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
 
 
 async def awake(models: MeaningModels) -> MeaningModels:
-    """`models`, once the embedder has answered: a small one on this machine takes longer to start than a search waits.
-
-    One that does not answer is left out, with its trouble.
-    """
+    """`models` once the embedder has answered; one that does not is left out, with its trouble."""
     if models.embedder is None:
         return models
     try:
+        # a small one on this machine takes longer to start than a search waits
         await models.embedder.embed(["Hello."])
     except EmbedderError as error:
         return MeaningModels(trouble=str(error))

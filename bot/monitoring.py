@@ -73,10 +73,8 @@ class Health:
         self.updates = Heartbeat("polling", now)
 
     async def stuck(self) -> str | None:
-        """Why only a restart would help; None while it would not.
-
-        Telegram out of reach is no reason: the loop lives, and a restart does not mend a network.
-        """
+        """Why only a restart would help; None while it would not."""
+        # Telegram out of reach is no reason: the loop lives, and a restart mends no network
         if self.updates.late:
             return f"{self.updates.what} has come to a standstill"
         return await self._database_trouble()

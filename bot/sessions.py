@@ -302,11 +302,7 @@ class SessionRunner:
             return replace(session, private=True)
 
     def _next(self, lane: SessionQueue) -> list[Arrival]:
-        """Take a command or a task, or all messages up to the next one.
-
-        What a /stop held waits for a message, and for nothing else.
-        What was being worked on when the program was killed is kept apart from what was not: it may be why.
-        """
+        """Take a command or a task, or all messages up to the next one. Held arrivals wait for a message."""
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
         if self._is_message(lane.waiting[at]):
             # with a new message come those that a /stop held before it
@@ -315,6 +311,7 @@ class SessionRunner:
         del lane.waiting[at]
         if self._is_message(arrivals[0]):
             while lane.waiting and self._is_message(lane.waiting[0]):
+                # what was in work when the program was killed runs apart from the rest: it may be the cause
                 if lane.waiting[0].attempts != arrivals[0].attempts:
                     break
                 arrivals.append(lane.waiting.popleft())

@@ -45,8 +45,6 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class ListedConversation:
-    """A conversation: its first words, how many messages it has, and the program that it was imported from."""
-
     id: int
     started_at: datetime
     title: str
@@ -56,8 +54,6 @@ class ListedConversation:
 
 @dataclass(frozen=True, slots=True)
 class ListedChange:
-    """One change that /undo takes back: its number, what was done, by whom, and the texts that it is about."""
-
     number: int
     operation: str
     author: str

@@ -82,17 +82,14 @@ def page_button(address: str) -> Button:
 
 
 def share_button(entry: int, about: str) -> Button:
-    """Has the family know the entry of that number."""
     return Button(_("For all"), f"/share_{entry}", about)
 
 
 def edit_button(entry: int, about: str) -> Button:
-    """Asks for what the entry of that number is to say instead."""
     return Button(_("Edit"), f"/edit_{entry}", about, again=True)
 
 
 def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
-    """Settles what is not confirmed: the entry of that number."""
     return Button(_("Right"), f"/confirm_{entry}", about), Button(_("Wrong"), f"/forget_{entry}", about)
 
 

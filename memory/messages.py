@@ -134,10 +134,8 @@ def in_one(messages: Iterable[Message]) -> Passage:
 
 
 def storable(text: str) -> str:
-    """`text` as UTF-8 can hold it: surrogates that came apart are paired again, half a pair becomes U+FFFD.
-
-    Models write them, where a stream cuts an emoji in two.
-    """
+    """`text` as UTF-8 can hold it: surrogates that came apart are paired again, half a pair becomes U+FFFD."""
+    # models write half a surrogate where a stream cuts an emoji in two
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -153,10 +151,8 @@ def groups(messages: Iterable[Message]) -> list[list[Message]]:
 
 
 def complete_groups(messages: list[Message]) -> list[Message]:
-    """`messages` without tool calls that lack a result and without results that lack their call.
-
-    A provider refuses both with a 400, for ever, so history is repaired before it is sent.
-    """
+    """`messages` without tool calls that lack a result and without results that lack their call."""
+    # providers refuse a request with either for ever (400)
     return [message for group in groups(messages) if _is_complete(*group) for message in group]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from config.texts import N_, _
 from memory.log.sessions import Address
-from memory.messages import Provenance
+from memory.messages import Provenance, storable
 from memory.reminders.reminder import TaskSound
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _CONTROLS = re.compile(
     "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
     "\ufeff\ufff9-\ufffb]"
 )
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +122,10 @@ def given_up(arrivals: Iterable[Arrival]) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` in normal form C, without control characters, lone surrogates and directional overrides.
-
-    Right-to-left and left-to-right marks stay: they are part of how Hebrew and Arabic are written.
-    """
-    # a surrogate pair that came as two characters is put together; half a pair can't be stored
-    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
+    """`text` in normal form C, without control characters, lone surrogates and directional overrides."""
     # controls go first: a letter and its accent may have stood on both sides of one
-    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", paired))
+    # right-to-left and left-to-right marks stay, as they are part of how Hebrew and Arabic are written
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", storable(text)))
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(plain) > LONGEST_MESSAGE:
         note = f"\n[... the rest of {len(plain)} characters was not kept]"

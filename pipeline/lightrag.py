@@ -134,11 +134,8 @@ class LightRag:
 
 
 def _origin(references: object) -> Provenance:
-    """The worst provenance of the documents that an answer was drawn from.
-
-    Only what we sent is known. What others put into the graph, and what a server that gives no references answers,
-    may say anything.
-    """
+    """The worst provenance of the documents that an answer was drawn from."""
+    # only what we sent is known: others may have put anything into the graph
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
     sources = [str(reference.get("file_path")) if isinstance(reference, dict) else "" for reference in references]

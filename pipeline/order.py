@@ -7,8 +7,6 @@ from enum import StrEnum
 
 
 class OnFailure(StrEnum):
-    """What a system's failure means for the turn."""
-
     ABORT = "abort"
     CONTINUE = "continue"
 

@@ -54,11 +54,8 @@ class TurnLimiter:
         self.longest = longest
 
     def prioritized(self) -> AbstractContextManager[None]:
-        """Have what is done in the block go before whoever has no place yet.
-
-        A /stop takes a dozen steps of the database, and at each would wait for the steps of the turns that are
-        prepared. Nobody waits longer than `longest` for it, however much goes before.
-        """
+        """Let what is done in the block go before whoever has no place yet, for at most `longest` seconds."""
+        # a /stop takes a dozen steps of the database, and at each would wait for those of the turns in preparation
         return self._clear.shut()
 
     def closed(self) -> AbstractContextManager[None]:

@@ -153,12 +153,10 @@ class Skills:
 
 
 def skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple[str, list[str]]:
-    """What the prompt says of skills within PROMPT_TOKENS, and the names of those that it has no room for.
-
-    Descriptions are cut before a skill is left out.
-    """
+    """What the prompt says of skills within PROMPT_TOKENS, and the names of those that it has no room for."""
     if not skills:
         return "", []
+    # descriptions are cut before a skill is left out
     for characters in SHORTER:
         lines = [f"- {skill.name}: {in_line(skill.description, characters)}" for skill in skills]
         if tokens("\n".join([PROMPT_HEADER, *lines])) <= PROMPT_TOKENS:

@@ -92,8 +92,6 @@ class Turn:
 
 
 class System(Protocol):
-    """One step of the pipeline."""
-
     @property
     def name(self) -> str:
         """The system's name in the order table and the log."""

@@ -155,14 +155,12 @@ class WrongArgument(MnemeError):
 
 
 def parse_command(text: str) -> tuple[str, str]:
-    """The name of the command that `text` calls and its argument; two empty strings for other text.
-
-    `/forget_12` is `/forget #12`: Telegram makes such a word something to tap.
-    """
+    """The name of the command that `text` calls and its argument; two empty strings for other text."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return "", ""
     name, argument = match["name"].lower(), (match["argument"] or "").strip()
+    # Telegram makes a word such as /forget_12 something to tap
     numbered = _NUMBERED.fullmatch(name)
     if numbered is not None and not argument:
         return numbered["name"], f"#{numbered['number']}"

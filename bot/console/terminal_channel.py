@@ -63,10 +63,8 @@ class MarkdownStream:
 
 
 def _finished_length(text: str) -> int:
-    """How many characters at the front are blocks that what follows can't change: all but the last one.
-
-    Only whole lines count: `2` after a list is a paragraph, until a full stop makes it the list's next item.
-    """
+    """How many characters at the front are blocks that what follows can't change: all but the last one."""
+    # whole lines only: `2` after a list is a paragraph, until a full stop makes it the next item
     whole = text[: text.rfind("\n") + 1]
     starts = [token.map[0] for token in _parser().parse(whole) if token.level == 0 and token.map and token.nesting >= 0]
     if len(starts) < 2:
@@ -96,11 +94,9 @@ class _Wait:
 
 
 def print_above(text: str, console: Console) -> None:
-    """Write `text` over the prompt, if there is one, which is then drawn anew below.
-
-    The library's own way gives the terminal back for a moment, and keys that come in that moment are lost or echoed.
-    """
+    """Write `text` over the prompt, if there is one, which is then drawn anew below."""
     app = get_app_or_none()
+    # not with the library's run_in_terminal, which gives the terminal back for a moment: keys of that moment are lost
     if app is not None and app.is_running:
         app.renderer.erase()
         app.invalidate()

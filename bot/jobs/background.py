@@ -158,11 +158,8 @@ class BackgroundConsolidation:
         return any(done.learned for _, done in reviewed)
 
     async def due_of(self, owner: str) -> frozenset[int]:
-        """The conversations of an owner with something to consolidate, for a program that ends with its answer.
-
-        What is due when it starts is what an earlier one could not do. It leaves the others' to their own programs:
-        one that runs may be at it.
-        """
+        """The conversations of an owner with something to consolidate, for a program that ends with its answer."""
+        # only this owner's: what is due of others may be in work in a running bot
         return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:

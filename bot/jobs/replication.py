@@ -119,10 +119,8 @@ class Replication:
         return None if self._synced_at is None else max(timedelta(), self._clock() - self._synced_at)
 
     async def synced(self, patience: float = WAIT_SECONDS) -> bool:
-        """Wait until all that is committed stands in the replica; False where that can't be had within `patience`.
-
-        Where it could not a moment ago nothing waits: without its replica the bot serves as it would without one.
-        """
+        """Wait until all that is committed stands in the replica; False where that can't be had within `patience`."""
+        # without its replica the bot serves as it would without one, so nothing waits again soon after a failure
         if self._client is None or time.monotonic() < self._rests_until:
             return False
         # from before the wait, as what is committed during it may be missing there
@@ -180,15 +178,13 @@ class Replication:
 
     @contextlib.asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Keep Litestream from reading the database, and have nothing of what it read left on this disk.
-
-        It is ended and begun anew: told to stop and start it would miss what is changed meanwhile.
-        """
+        """Keep Litestream from reading the database, and have nothing of what it read left on this disk."""
         if self._client is None:  # another program of ours may run it
             yield
             return
         # the lock keeps _keep_alive from starting another meanwhile
         async with self._changing:
+            # ended and started again: Litestream's own stop and start would miss what is changed meanwhile
             await self._end()
             try:
                 yield

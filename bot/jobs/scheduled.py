@@ -62,10 +62,7 @@ class WeeklySchedule:
     at: Rule
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin with what a downtime missed. Only programs that stay do this.
-
-        A run that is ended in the middle is rolled back, and due at the next start.
-        """
+        """Begin with what a downtime missed. Only programs that stay do this."""
         log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
         tasks.every(MINUTE, self.run_if_due, WEEKLY)
 

@@ -81,7 +81,6 @@ class Captured:
 
     @property
     def may_replace(self) -> bool:
-        """Whether it may take the place of something that is known."""
         return self.is_change or self.is_answer or self.kind is CaptureKind.CORRECTION
 
 
@@ -95,8 +94,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
-    """A sentence of a message, and what stands around its statement."""
-
     typed: str
     said: str
     """The same as it is read, of the same length: quotations masked, apostrophes straight."""

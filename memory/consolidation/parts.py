@@ -33,7 +33,6 @@ class Part:
 
     @property
     def key(self) -> str:
-        """What tells this part from all others."""
         first, last = self.messages[0], self.messages[-1]
         return f"messages {first.id}-{last.id}" + ("" if self.through == last.id else f" ({len(last.content)})")
 

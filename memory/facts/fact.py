@@ -112,12 +112,10 @@ class CitationStatus(StrEnum):
 
 
 def find_source(citation: Citation, messages: Sequence[Message]) -> int | None:
-    """The place of the message that a citation is from; None where no message holds its quote.
-
-    The named message comes first. Models count wrongly, so otherwise the nearest one that the user typed and that
-    holds the quote will do.
-    """
+    """The place of the message that a citation is from; None where no message holds its quote."""
     named = None if citation.message is None else citation.message - 1
+    # models count wrongly: where the named message does not hold the quote, the nearest one that the user typed and
+    # that holds it counts
     nearest = _nearest_first(named, len(messages))
     holding = [at for at in nearest if is_quoted_from(citation.quote, messages[at].content)]
     verified = (at for at in holding if status_of(messages, at) is CitationStatus.VERIFIED)
@@ -180,12 +178,13 @@ def _nearest_first(named: int | None, count: int) -> Iterator[int]:
 
 
 def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
-    """The messages, a line each, under their days: a time before each line would be most of what the model reads.
+    """The messages, a line each, under their days.
 
-    Each comes with the number that answers are to name it by, or None. zone: where the days begin.
+    Each comes with its number for the answer, or None; zone: of the days.
     """
     lines: list[str] = []
     for day, of_day in itertools.groupby(messages, key=lambda line: line[1].created_at.astimezone(zone).date()):
+        # one line a day: a time before each message would be most of what the model reads
         lines.append(f"[{day:%A} {day}]")
         for number, message in of_day:
             who = message.speaker or message.role.value
@@ -201,6 +200,5 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """The beginning and the end of an answer, or of a document."""
     plain = one_line(text)  # masked before it is cut: half a key is no longer known for one
     return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"

@@ -69,10 +69,7 @@ def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
 
 
 def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
-    """`memory` without the notes of exchanges that the conversation itself still holds.
-
-    They need not be said twice, and the prompt stays the same from turn to turn.
-    """
+    """`memory` without the notes of exchanges that the conversation itself still holds."""
     recent_days = {day for day, _ in memory.recent}
     # None stands for today: what is visible is of a recent day or of this one
     remaining = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
@@ -104,10 +101,8 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
 
 
 def _without_others_words(message: Message) -> str:
-    """What a message says, where nobody else's words are in it; else the kind of thing that came.
-
-    Notes stand in every prompt, as words of our own: what others wrote may not.
-    """
+    """What a message says, where nobody else's words are in it; else the kind of thing that came."""
+    # notes stand in every prompt as words of our own, which others' words must not become
     if message.provenance is None or not message.provenance.is_foreign:
         return message.content
     if message.role is Role.ASSISTANT:

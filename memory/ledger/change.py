@@ -110,10 +110,7 @@ class Change:
         quote: str | None = None,
         subject: str | None = None,
     ) -> Entry:
-        """Replace an entry's content; it is then by who writes it, and trusted as they are.
-
-        What was shared stays so only in the words of a person.
-        """
+        """Replace an entry's content; it is then by who writes it, and trusted as they are."""
         self._refuse_archive(entry)
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
@@ -123,6 +120,7 @@ class Change:
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
         columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
+        # what was shared stays so only in the words of a person
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._by_id(entry.id)
@@ -305,11 +303,9 @@ class Change:
         await self._set(entry.id, {"line": line})
 
     async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
-        """Put the successor's line in the place of the former's, if that still stands as it was written.
-
-        What was superseded before has handed its line on: the same words there are another's.
-        """
+        """Put the successor's line in the place of the former's, if that still stands as it was written."""
         line = line_of(former)
+        # what was superseded before has handed its line on, so the same words there belong to another entry
         if line is None or former.superseded_by is not None or not await self._page.has(line):
             return
         own = successor.line if successor is not None and successor.id != former.id else None

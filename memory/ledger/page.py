@@ -124,10 +124,8 @@ class LongTermMemory:
 
 
 def line_of(entry: Entry) -> str | None:
-    """The line that stands for an entry in MEMORY.md, if it does stand there; None for what has none.
-
-    A typed memory for which none was written, as before lines were kept, has the one that says it word for word.
-    """
+    """The line that stands for an entry in MEMORY.md, if it does stand there; None for what has none."""
+    # before lines were recorded, a typed memory had the one that says it word for word
     return entry.line or (format_line(entry.content) if entry.kind in TYPED_KINDS else None)
 
 

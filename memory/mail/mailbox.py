@@ -123,9 +123,8 @@ class Mailbox:
     async def receive(self, updates: Iterable[Received]) -> None:
         """Keep updates, each once: Telegram sends again what a crash kept from being confirmed.
 
-        And each message once: a proxy, or a server that was set up anew, may send it under another update's number.
-
-        Raises StoreError where they can't be kept, and must not be confirmed: then they wait in memory.
+        Each message once too: a proxy or a server that was set up anew may send it under another number. Raises
+        StoreError where they can't be kept and must not be confirmed: then they wait in memory.
         """
         new = list(updates)
         if not new:

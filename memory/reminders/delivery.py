@@ -68,7 +68,6 @@ class ReminderDelivery:
             return [(due, message(due, now)) for due in dues]
 
     async def shown(self, due: Due) -> None:
-        """A message of `due_in` stands on the screen."""
         async with self._database.transaction() as connection:
             await _go_on(connection, due, None)
             await connection.execute(
@@ -94,7 +93,6 @@ class TaskRun:
 
     @property
     def hour(self) -> str:
-        """When it was due, on the clock that it was set on."""
         return day_and_hour(self.due_at, self.reminder.rule.zone)
 
 
@@ -191,10 +189,8 @@ def _due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str,
 
 
 async def _go_on(connection: aiosqlite.Connection, due: Due, outbox_id: int | None) -> None:
-    """A recurring one waits for its next time, any other for the confirmation.
-
-    Counted from the hour that was told: one that has come since then is told, too.
-    """
+    """A recurring one waits for its next time, any other for the confirmation."""
+    # counted from the hour that was told: one that has come since then is told too
     coming = due.reminder.rule.after(due.at) if due.reminder.is_recurring else None
     await connection.execute(
         "UPDATE reminders SET state = ?, next_at = ?, told_for = ?, outbox_id = ? WHERE id = ? AND state = 'waiting'",

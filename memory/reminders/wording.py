@@ -48,7 +48,6 @@ def span(length: timedelta) -> str:
 
 
 def line(reminder: Reminder) -> str:
-    """A reminder in one line, for models."""
     rule = reminder.rule
     again = f", {rule}" if reminder.is_recurring else ""
     again += ", task" if reminder.task is not None else ""

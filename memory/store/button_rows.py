@@ -93,7 +93,6 @@ async def put_reply(
 
 
 def placed(query: str) -> PlacedKeyboard:
-    """Parse the JSON that `PLACED` selects."""
     rows = groupby(json.loads(query), key=lambda button: button[0])
     return tuple(tuple(PlacedButton(*button) for _, *button in row) for _, row in rows)
 
@@ -156,10 +155,7 @@ class Buttons:
         return None
 
     async def press(self, button: PressedButton, by: int) -> ClaimResult:
-        """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox.
-
-        The same press counts as often as it comes, since one that was interrupted is taken up again.
-        """
+        """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox."""
         async with self._database.private.database_with(button.reply).transaction() as connection:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
@@ -175,6 +171,7 @@ class Buttons:
             (row,) = await connection.execute_fetchall("SELECT pressed_by FROM buttons WHERE id = ?", (button.id,))
         if row[0] is None:
             return ClaimResult.TOO_LATE
+        # the same press counts each time it comes, since one that was interrupted is handled again
         return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
     async def left(self, reply: int) -> PlacedKeyboard:

@@ -85,10 +85,8 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 
 
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
-    """The entry with that name or alias, if there is one; `#12` is the entry of that number.
-
-    The number goes first: buttons say it, and what they forget must not be what somebody once called so.
-    """
+    """The entry with that name or alias, if there is one; `#12` is the entry of that number."""
+    # the number first: buttons name entries by it, and must not delete one that somebody once named so
     if (number := _NUMBER.fullmatch(name_key(name))) is not None:
         numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
         if numbered:

@@ -48,11 +48,9 @@ class Model:
 
 
 def readable(text: str) -> bytes:
-    """As much of a text as the engine may be given, in the form that it may be given.
-
-    The engine normalises by itself, but with room for four characters from each byte, and U+FDFA makes eighteen from
-    three. In normal form no character is left that becomes more than one.
-    """
+    """As much of a text as the engine may be given, in the form that it may be given."""
+    # normalised here, since the engine has room for four characters from each byte, and U+FDFA makes eighteen from
+    # three
     normal = unicodedata.normalize("NFKC", text.replace("\0", " ")).encode("utf-8", "replace")
     return normal[:LONGEST_TEXT].decode("utf-8", "ignore").encode()
 

@@ -165,10 +165,7 @@ def _the_only_one(models_dir: Path) -> Iterator[None]:
 
 
 def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
-    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails.
-
-    A connection that breaks is taken up again for as long as every attempt brings something.
-    """
+    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails."""
     while True:
         have = part.stat().st_size if part.exists() else 0
         if have == model.size_bytes:
@@ -176,6 +173,7 @@ def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
         try:
             _fetch_rest(model, part, have if have < model.size_bytes else 0, report)
         except httpx.TransportError as error:
+            # a connection that breaks is taken up again for as long as each attempt brings something
             if part.exists() and part.stat().st_size > have:
                 continue
             raise HubError(f"it cannot be reached ({str(error) or type(error).__name__})") from error

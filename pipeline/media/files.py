@@ -38,8 +38,6 @@ class MediaUnreadable(MnemeError):
 
 
 class MediaSources:
-    """The channels that media are fetched from, by their names."""
-
     def __init__(self) -> None:
         self._sources: dict[str, Fetch] = {}
 

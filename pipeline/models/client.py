@@ -128,7 +128,6 @@ class NotAModel(ValueError):
 
 
 def means_overflow(error: Exception) -> bool:
-    """Whether a server says with `error` that the request is too long."""
     text = str(error).lower()
     # 429 speaks of tokens too: of those that the account may use in a minute
     return getattr(error, "status_code", None) != 429 and any(words in text for words in _OVERFLOW_WORDS)

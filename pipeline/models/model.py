@@ -104,8 +104,6 @@ class ModelAnswer:
 
 
 class ChatModel(Protocol):
-    """Anything that answers a conversation."""
-
     @property
     def name(self) -> str:
         """The model's name, for people and for the usage log."""
@@ -161,8 +159,6 @@ class ModelError(MnemeError):
 
 
 class EmptyAnswer(ModelError):
-    """The model answers, but says nothing."""
-
     elsewhere = False
 
 

@@ -145,13 +145,11 @@ def _content_parts(content: Content) -> list[dict[str, Any]]:
 
 
 def _with_images(messages: list[Message], made: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`made` with the pictures: in a user's message as its parts, those of tools in a message after their results.
-
-    Only users' messages may hold pictures, and nothing may stand between a call's results.
-    """
+    """`made` with the pictures: in a user's message as its parts, those of tools in a message after their results."""
     wire_messages: list[dict[str, Any]] = []
     by_tools: list[dict[str, Any]] = []
     for message, wire in zip(messages, made, strict=True):
+        # only users' messages may hold pictures, and nothing may stand between the results of a call
         if by_tools and message.role is not Role.TOOL:
             wire_messages.append({"role": Role.USER.value, "content": by_tools})
             by_tools = []
@@ -184,11 +182,9 @@ def _message(message: Message, *, with_calls: bool) -> dict[str, Any]:
 
 
 def _object(arguments: str) -> str:
-    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others.
-
-    The log keeps what the model wrote. What is nested deeper than servers can read would break every later request.
-    """
+    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others."""
     try:
+        # what is nested deeper than servers can read would break every later request
         readable = _depth(arguments) <= DEEPEST and isinstance(json.loads(arguments), dict)
     except ValueError:
         readable = False

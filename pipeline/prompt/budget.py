@@ -122,11 +122,9 @@ class Budget:
 
 
 def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
-    """`memory` in at most `tokens`: MEMORY.md from its beginning, each day's notes from the newest back.
-
-    MEMORY.md gets at most half. Of what it leaves, today's notes and those of all other days get half each, every day
-    as much as another; what a part does not need goes to those that do.
-    """
+    """`memory` in at most `tokens`: MEMORY.md from its beginning, each day's notes from the newest back."""
+    # MEMORY.md gets at most half; of the rest today's notes and those of all other days get half each, and what one
+    # part does not need goes to the others
     long_term = budget.cut(memory.long_term, tokens // 2)
     remaining = max(0, tokens - budget.text(long_term))
     today_cost = budget.text(memory.today)

@@ -90,10 +90,8 @@ _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")
 
 
 def plain_examples() -> tuple[tuple[str, str], ...]:
-    """Two things that a user might tell, each with an answer, in the language of the texts around it.
-
-    They show a small model how to answer what asks for nothing, which it else repeats as if it were its own.
-    """
+    """Two things that a user might tell, each with an answer, in the language of the texts around it."""
+    # a small model otherwise repeats what asks for nothing, as if it were its own
     return (
         (_("My brother bought a boat."), _("A boat, how exciting for your brother! Does he sail a lot?")),
         (_("My back hurts today."), _("Oh no, take it easy today. I hope your back feels better soon!")),

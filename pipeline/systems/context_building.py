@@ -36,12 +36,10 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        """Compact if needed; the user is told when no summary could be made.
-
-        It is the first in a turn to look at the model's window, so it is here that the endpoint may be asked for it.
-        """
+        """Compact if needed; the user is told when no summary could be made."""
         turn.transcript = await self._sessions.transcript(turn.session.id)
         model = turn.talking
+        # the first step that looks at the window, so it asks the endpoint for it
         await model.get_to_know()
         done = await self._compaction.compact_if_needed(
             turn.session, turn.transcript, model.name, model.window.max_input_tokens

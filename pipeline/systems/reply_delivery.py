@@ -82,15 +82,13 @@ class ReplyDelivery:
 
 
 def _settled_task(turn: Turn) -> TaskResult | None:
-    """What becomes of the task that a turn is, which is said under its answer; None where it is none.
-
-    A day without tokens and a /stop are no fault of the task.
-    """
+    """What becomes of the task that a turn is, which is said under its answer; None where it is none."""
     if turn.task is None:
         return None
     reminder = turn.task.reminder
     has_failed = turn.given_up or (turn.outcome is Outcome.FAILED and not turn.is_over_limit)
     failures = reminder.failures + 1 if has_failed else 0
+    # a day without tokens and a /stop are no fault of the task
     if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
         failures = reminder.failures
     is_off = reminder.is_recurring and failures >= MOST_FAILURES

@@ -299,8 +299,7 @@ class Recalled(ModelError):
 async def _recalled(recall: Recall, turn: Turn, reason: str) -> str:
     """Why no model answers, and the lines of memory that fit the question best.
 
-    That it was asked before is none of them, nor what was noted of this very message. This is no model: what it says is
-    the failed turn's sentence, so it enters no transcript, no note and no prompt.
+    It is the sentence of a failed turn, so it enters no transcript, no note and no prompt.
     """
     question = "\n".join(message.content for message in turn.user_messages)
     hits = await recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)

@@ -197,16 +197,14 @@ class Toolbox:
         return tuple(tool.spec for tool in self._tools.values())
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
-        """Run one call; an unknown tool is an answer too. earlier: the turn's calls before it.
-
-        What a turn's tools changed before a kill stands, and is not changed again by the turn that takes its place.
-        """
+        """Run one call; an unknown tool is an answer too. earlier: the turn's calls before it."""
         tool: Tool | McpTool | None = self._tools.get(call.name)
         if tool is None and self._others is not None:
             tool = self._others.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
         causes = _causes(context.inbox_ids, call, earlier)
+        # what was changed before a kill must not be changed again by the turn that takes its place
         if await self._effects.had_by(causes):
             return Passage(
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
@@ -218,16 +216,14 @@ class Toolbox:
 
 
 def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
-    """What a call is known by when its turn is run anew, of the same messages or of some of them.
-
-    Of a turn that begins with the same message it is the tool's call of the same number, however the model words it
-    now; of one that holds another part of the messages only the very same call is.
-    """
+    """What a call is known by when its turn is run anew, of the same messages or of some of them."""
     if not inbox_ids:
         return []
     number = 1 + sum(before.name == call.name for before in earlier)
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
     words = hashlib.sha256(call.arguments.encode()).hexdigest()[:16]
+    # a turn that begins with the same message knows it by its number, however the model words it now; one of other
+    # messages by its very words
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
 
 
@@ -241,11 +237,9 @@ _signatures: dict[CodeType, _Signature] = {}
 
 
 def _signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
-    """Made at the first use, since it takes milliseconds and a short run may need none.
-
-    It is the same for all functions of the same code, whatever they close over: so their default values must be, too.
-    """
+    """The parameters of a tool, made at the first use: it takes milliseconds, and a short run may need none."""
     code = function.__code__
+    # by the code: closures share it, whatever they close over, so their default values must be the same
     if code not in _signatures:
         arguments = _arguments_model(function)
         parameters = json.dumps(lean_schema(arguments.model_json_schema()), ensure_ascii=False)

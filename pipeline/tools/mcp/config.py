@@ -58,8 +58,6 @@ UNSET = N_("Its entry needs the variable {name}, which is not set.")
 
 @dataclass(frozen=True, slots=True)
 class StdioServer:
-    """A program that is started, and spoken to over its standard input and output."""
-
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -116,8 +114,6 @@ Text = Annotated[str, BeforeValidator(_as_text)]
 
 
 class _Entry(BaseModel):
-    """One server as the file has it."""
-
     model_config = ConfigDict(extra="ignore")
 
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "streamable_http", "sse"] | None = None
