@@ -16,21 +16,15 @@ ABOUT_CHARACTERS = 24
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Says `label`; whoever presses it says `text`, a command or a message, as if it had been typed.
-
-    about: what it is about, shown where buttons stand beside each other that say the same. in_place: the answer takes
-    the place of the message that the button stands under (commands only). minutes: how long it may be pressed; None:
-    for as long as the mail of the channel is kept. again: it may be pressed again and again, and uses up nothing.
-    by_reply: it is no button but a question; whoever answers the message by a reply says `text` and then their words,
-    once. `label` is shown where they write. Where `text` is an address that begins with PAGE, the press opens it.
-    """
+    """Says `label`; whoever presses it says `text`, a command or a message, as if it had been typed."""
 
     label: str
-    text: str
-    about: str = ""
-    in_place: bool = False
-    minutes: int | None = None
-    again: bool = False
+    text: str  # where it begins with PAGE: an address that the press opens
+    about: str = ""  # shown where buttons beside each other say the same
+    in_place: bool = False  # the answer replaces the message that the button stands under (commands only)
+    minutes: int | None = None  # it may be pressed for so long; None: as long as the channel's mail is kept
+    again: bool = False  # a press uses up nothing
+    # no button but a question, under `label`: whoever answers by a reply says `text` and then their words, once
     by_reply: bool = False
 
 

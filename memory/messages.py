@@ -101,25 +101,20 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `id` and `turn_id` are None until the message is in the log.
-
-    speaker: the name of the user who said it, or of the tool that answered. provenance: where a user's words came
-    from; of an answer or a tool's result the worst of what it was made of, None where nothing in it was foreign.
-    media: the numbers of the photos, files and recordings that it tells of. images: what is shown with it in the turn
-    that it is from; the log keeps none.
-    """
+    """One message. `id` and `turn_id` are None until it is in the log."""
 
     role: Role
     content: str
     created_at: datetime
-    speaker: str | None = None
+    speaker: str | None = None  # the user's name, or that of the tool that answered
+    # of an answer or a tool's result the worst of what it was made of; None where nothing in it was foreign
     provenance: Provenance | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     id: int | None = None
     turn_id: int | None = None
-    media: tuple[int, ...] = ()
-    images: tuple[Image, ...] = ()
+    media: tuple[int, ...] = ()  # numbers of the photos, files and recordings that it tells of
+    images: tuple[Image, ...] = ()  # shown in the turn that it is from; the log keeps none
 
     @property
     def is_attachment(self) -> bool:

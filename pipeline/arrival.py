@@ -36,39 +36,28 @@ _CONTROLS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One message or command from a person.
-
-    speaker: who says it, where several people talk; sender: what its sender is called, everywhere. speaker_id,
-    message_id: the channel's own; inbox_id: where the channel keeps it until its turn is committed. held: it waits
-    for the person's next message (/stop). quoted: the message that it answers, for the model to read and not to be
-    kept. files: what came with it; album: what the messages of one album have in common. origin: whom a forward is
-    from, where that is told. media: the numbers of what is to be looked at anew, in the place of a text. replaces:
-    the message, by the channel's id, whose place the answer takes, since a button under it was pressed. pressed: it
-    was pressed and not written, and message_id is that of the message with the button. language: what its sender
-    reads, as a tag of their program's. attempts: how many runs of the program were killed over it. task: it is no
-    message of a person, but a task whose hour has come.
-    """
+    """One message or command from a person, or a task whose hour has come."""
 
     address: Address
     text: str
     provenance: Provenance
     received_at: datetime
     channel: Channel
-    speaker: str | None = None
-    speaker_id: str | None = None
-    sender: str | None = None
-    message_id: str | None = None
-    inbox_id: int | None = None
-    held: bool = False
-    quoted: Passage | None = None
+    speaker: str | None = None  # who says it, where several people talk
+    speaker_id: str | None = None  # the channel's own
+    sender: str | None = None  # what its sender is called, everywhere
+    message_id: str | None = None  # the channel's own
+    inbox_id: int | None = None  # where the channel keeps it until its turn is committed
+    held: bool = False  # it waits for the person's next message (/stop)
+    quoted: Passage | None = None  # the message that it answers, for the model to read; not stored
     files: tuple[MediaFile, ...] = ()
-    album: str | None = None
-    origin: str | None = None
-    media: tuple[int, ...] = ()
-    replaces: str | None = None
-    pressed: bool = False
-    language: str | None = None
-    attempts: int = 0
+    album: str | None = None  # what the messages of one album have in common
+    origin: str | None = None  # whom a forward is from, where that is told
+    media: tuple[int, ...] = ()  # numbers of what is to be looked at anew, in place of a text
+    replaces: str | None = None  # the message whose place the answer takes, since a button under it was pressed
+    pressed: bool = False  # a button was pressed, and message_id is that of the message with it
+    language: str | None = None  # the tag of what its sender's program is set to
+    attempts: int = 0  # runs of the program that were killed over it
     task: TaskRun | None = None
 
     @property

@@ -89,10 +89,7 @@ def to_try() -> Keyboard:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A command's answer with buttons under it, where the channel can show them; the text says enough without.
-
-    document: a file that goes with it.
-    """
+    """A command's answer with buttons under it, where the channel can show them; the text says enough without."""
 
     text: str
     keyboard: Keyboard = ()

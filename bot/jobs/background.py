@@ -66,10 +66,7 @@ class Ended:
 
 @dataclass(eq=False)
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished.
-
-    notices: where the users are told with their next reply what was learned.
-    """
+    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished."""
 
     consolidation: ConsolidationService
     notices: PendingNotices
@@ -251,10 +248,7 @@ IMPORT_PAUSE = 10 * 60.0
 
 @dataclass(eq=False)
 class BackgroundImportLearning:
-    """Learns from what was asked for. quiet: waits until nobody waits for the model's answer.
-
-    notices: where the owners are told with their next reply what waits for their word.
-    """
+    """Learns from what was asked for. quiet: waits until nobody waits for the model's answer."""
 
     learning: ImportLearning
     database: Database

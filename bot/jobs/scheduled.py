@@ -49,10 +49,7 @@ def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class WeeklySchedule:
-    """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime.
-
-    notices: where the owners are told what it did.
-    """
+    """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime."""
 
     weekly: WeeklyConsolidation
     jobs: JobLog

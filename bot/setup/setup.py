@@ -56,10 +56,7 @@ Chosen = tuple[Endpoint, str]
 
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
-    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered.
-
-    ports: where model servers of this machine are looked for.
-    """
+    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
     settings = load_settings(env_file)
     if settings.has_endpoint:
         if _answers((endpoint_of(settings), settings.llm_model or ""), settings):

@@ -104,10 +104,7 @@ class ErrorCounter(logging.Handler):
 
 @contextlib.asynccontextmanager
 async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
-    """Serve metrics, health and what else the App has entrances for at `port` for as long as the context is open.
-
-    Raises ConfigurationError for a port that is taken.
-    """
+    """Serve metrics, health and the App's entrances at `port`. Raises ConfigurationError for a port that is taken."""
 
     async def health(request: Request) -> Response:
         trouble = await app.health.trouble()

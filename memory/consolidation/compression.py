@@ -48,10 +48,7 @@ class Compression:
         self._limit = limit
 
     async def run(self, owner: str, deadline: float) -> str | None:
-        """Compress an owner's MEMORY.md, if it is too long; a sentence for the user where the answer was refused.
-
-        deadline: on the loop's clock. Raises Postponed.
-        """
+        """Compress an owner's MEMORY.md if it is too long; the refusal of an answer, for the user. Raises Postponed."""
         for _try in range(TRIES):
             memory = await self._ledger.page(owner)
             if len(memory.encode()) <= self._limit:

@@ -88,10 +88,7 @@ class Extractor:
         return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
-        """What the model makes of a part; None for nothing usable. Raises Postponed.
-
-        memory: the MEMORY.md that it is shown. deadline: on the loop's clock.
-        """
+        """What the model makes of a part by `deadline`; None for nothing usable. Raises Postponed."""
         known = await self.facts.current(owner, KNOWN_FACTS)
         selects = not await self.contract.is_reliable()
         if selects:

@@ -62,10 +62,7 @@ class FactWriter:
     async def write(
         self, owner: str, part: Part, checked: Sequence[CheckedFact], forget: Sequence[Forget], continues: int | None
     ) -> Consolidated:
-        """Write the facts of a part, and have go what the user asked to forget.
-
-        continues: the action that this is another step of.
-        """
+        """Write the facts of a part, and have go what the user asked to forget."""
         for item in checked:
             if item.is_foreign or item.doubt:
                 reason = "only a foreign text says so" if item.is_foreign else item.doubt

@@ -61,10 +61,7 @@ class FactChecker:
         deadline: float,
         forgetting: Sequence[Forgetting] = (),
     ) -> tuple[list[CheckedFact], list[bool]]:
-        """The facts with their verdicts, and which of what is to be forgotten the user really asked to forget.
-
-        memories: what the facts may replace or repeat. deadline: on the loop's clock. Raises Postponed.
-        """
+        """The facts with their verdicts, and which requests to forget the user really made. Raises Postponed."""
         # an excerpt may hold a file of many pages, whose words are all compared
         checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, memories) for fact in facts])
         claims = [(at, _claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign]

@@ -87,22 +87,17 @@ class KnownMemory:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFact:
-    """A fact with what came of checking it.
-
-    is_foreign: only a foreign text says so, and it is not kept at all. message: the one that says it, where that is
-    known; number: its place in the excerpt. is_past: it no longer holds. replaces, repeats: the known memories that no
-    longer hold if it does, and those that say the same.
-    """
+    """A fact with what came of checking it."""
 
     fact: Fact
     doubt: Doubt | None = None
-    is_foreign: bool = False
-    message: Message | None = None
-    number: int | None = None
+    is_foreign: bool = False  # only a foreign text says so: it is not stored at all
+    message: Message | None = None  # the one that says it, where that is known
+    number: int | None = None  # its place in the excerpt
     quote: str | None = None
-    is_past: bool = False
-    replaces: Sequence[KnownMemory] = field(default=())
-    repeats: Sequence[KnownMemory] = field(default=())
+    is_past: bool = False  # it no longer holds
+    replaces: Sequence[KnownMemory] = field(default=())  # these no longer hold if it does
+    repeats: Sequence[KnownMemory] = field(default=())  # these say the same
 
 
 class CitationStatus(StrEnum):

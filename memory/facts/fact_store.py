@@ -69,10 +69,7 @@ class FactStore:
         return [(entry.subject or "", entry) for entry in entries]
 
     async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
-        """The memories that hold and that `facts` may replace or repeat.
-
-        Those of their subjects, those that share words with them, and what was captured since the first message.
-        """
+        """The memories that `facts` may replace or repeat: by subject, words, or captured since `first_message`."""
         only = Filter(kinds=TYPED_KINDS, current=True)
         alike: list[int] = []
         for fact in facts:

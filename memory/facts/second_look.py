@@ -148,10 +148,7 @@ class SecondLook:
     async def look(
         self, claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory], deadline: float
     ) -> dict[int, Verdict]:
-        """The verdicts by the claims' places; those are missing that there is no answer for. Raises Postponed.
-
-        deadline: on the loop's clock.
-        """
+        """The verdicts by the claims' places, without those that got no answer by `deadline`. Raises Postponed."""
         now = asyncio.get_running_loop().time()
         if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
             return {}

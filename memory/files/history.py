@@ -47,10 +47,7 @@ class HistoryFiles:
         return was_written
 
     async def search(self, owner: str, query: str, limit: int) -> list[str]:
-        """Entries in which each word of `query` occurs, whatever its case, newest first, each cut short.
-
-        Raises MemoryRefused for a query without words, or a very long one.
-        """
+        """Entries with each word of `query`, newest first, cut short. Raises MemoryRefused for none, or too long."""
         if not query.strip() or len(query) > LONGEST_QUERY:
             raise MemoryRefused(
                 _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_QUERY)

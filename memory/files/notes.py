@@ -55,9 +55,9 @@ class Memory:
 
 
 def daily_note(moment: datetime, user: str, assistant: str) -> str:
-    """The line of an exchange in a daily note (S0): `[HH:mm] User: {200} | Assistant: {300}`.
+    """The line of an exchange (S0), `[HH:mm] User: {200}
 
-    `moment` is in the zone of the chat.
+    Assistant: {300}`, at a moment in the chat's zone.
     """
     text, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
     return f"[{moment:%H:%M}] User: {text} | Assistant: {answered}"

@@ -69,10 +69,7 @@ async def request_learning(database: Database, owner: str) -> int:
 
 
 class ImportLearning:
-    """Learns from imported conversations.
-
-    spent_today: the tokens that it has used since midnight, of at most `limit`.
-    """
+    """Learns from imported conversations. spent_today: the tokens used since midnight, of at most `limit`."""
 
     def __init__(
         self,
@@ -93,10 +90,7 @@ class ImportLearning:
         self._limit = limit
 
     async def step(self) -> LearnedFromImport | None:
-        """Learn from the newest conversation that is waiting; None where there is none, or no token left today.
-
-        Raises Postponed.
-        """
+        """Learn from the newest waiting conversation; None where there is none, or no token left. Raises Postponed."""
         wanted = await self._next()
         if wanted is None or await self._spent_today() >= self._limit:
             return None

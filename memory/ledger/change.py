@@ -131,7 +131,7 @@ class Change:
     async def supersede(self, former: Entry, new: NewEntry) -> Entry:
         """Write `new` in the place of `former`, under its names, subject and scope.
 
-        What is not confirmed takes nothing's place: it raises ValueError.
+        Raises ValueError if it is unconfirmed.
         """
         if new.unconfirmed is not None:
             raise ValueError("an unconfirmed memory supersedes nothing")

@@ -126,10 +126,7 @@ class Ledger:
             await self._finish_edits(connection, None)
 
     async def purge(self) -> int:
-        """Delete for good what was removed or changed more than 30 days ago; how many entries went.
-
-        Of MEMORY.md the newest versions stay, however old they are.
-        """
+        """Delete for good what was changed more than 30 days ago, but MEMORY.md's newest; how many entries went."""
         before = to_text(self._clock() - UNDO_PERIOD)
         async with self._database.transaction() as connection:
             # an action whose entries can't be taken back any more is not taken back by half

@@ -102,10 +102,7 @@ class LongTermMemory:
         await self._change(owner, author, replacing(part, replacement))
 
     async def rewrite(self, owner: str, before: str, after: str) -> int | None:
-        """Have a person's new text in the place of the one that they saw; the number of the change.
-
-        Raises MemoryRefused where it says something else by now.
-        """
+        """Write a person's text over the one that they saw; its number. Raises MemoryRefused if that has changed."""
 
         def edit(text: str) -> str:
             if text.strip() != before.strip():

@@ -56,12 +56,7 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """Everything that one commit writes.
-
-    written_entries: entries of this turn, to be told where they came from. activated: the memories in its request;
-    recalled: the messages that it quoted.
-    told_notices: the quiet lines that its reply holds. noted: its exchange is to stand in the daily note.
-    """
+    """Everything that one commit writes."""
 
     session_id: str
     outcome: Outcome
@@ -69,13 +64,13 @@ class FinishedTurn:
     started_at: datetime
     failure: str | None = None
     replaces_turn: int | None = None
-    written_entries: tuple[int, ...] = ()
-    activated: tuple[Activated, ...] = ()
-    recalled: tuple[int, ...] = ()
-    told_notices: tuple[int, ...] = ()
+    written_entries: tuple[int, ...] = ()  # of this turn, to be told where they came from
+    activated: tuple[Activated, ...] = ()  # in its request
+    recalled: tuple[int, ...] = ()  # the messages that it quoted
+    told_notices: tuple[int, ...] = ()  # the quiet lines that its reply holds
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
-    noted: bool = False
+    noted: bool = False  # its exchange is to stand in the daily note
     task: TaskResult | None = None
 
 

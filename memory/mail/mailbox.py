@@ -36,58 +36,47 @@ _INSERT = """
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
-
-    new_message: what no other message is called, where it brings one and is not about one that is known, as an edit is.
-    begins: work on it begins as soon as it is kept, so that this attempt is counted with it. makes_private: what comes
-    after it is said in private.
-    """
+    """An update to store."""
 
     update_id: int
     session_id: str
-    payload: str
-    message_id: str | None = None
-    new_message: str | None = None
-    begins: bool = False
-    makes_private: bool = False
+    payload: str  # as JSON
+    message_id: str | None = None  # the channel's id of the message that it is about
+    new_message: str | None = None  # the same, where the update brings a message and is not an edit of one
+    begins: bool = False  # work on it begins at once, so that this attempt is counted with it
+    makes_private: bool = False  # what comes after it is said in private
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """An update that waits for its turn. held: it waits for the user's next message (/stop).
-
-    received_at: when it was kept here. attempts: how many runs of the program ended, and not in order, while it was
-    worked on. is_lost: it was sent in a private talk, and a restart has lost what it said.
-    """
+    """An update that waits for its turn."""
 
     id: int
     update_id: int
     session_id: str
     payload: str
-    held: bool
-    received_at: datetime
-    attempts: int = 0
-    is_lost: bool = False
+    held: bool  # it waits for the user's next message (/stop)
+    received_at: datetime  # stored at
+    attempts: int = 0  # runs of the program that were killed while they worked on it
+    is_lost: bool = False  # sent in a private talk, and lost by a restart
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
-
-    has_document: a file goes with it. silent: it comes without a sound. asks: it is a question that is answered by a
-    reply, and this is shown where the answer is written.
-    """
+    """A reply that waits to be sent."""
 
     id: int
     session_id: str
     text: str
     reply_to: str | None
-    preview_id: str | None
-    message_ids: tuple[str, ...]
+    preview_id: str | None  # the message whose place it takes
+    message_ids: tuple[str, ...]  # of the chunks that were sent
     keyboard: PlacedKeyboard = ()
     has_document: bool = False
-    silent: bool = False
-    asks: str | None = None
+    silent: bool = False  # it comes without a sound
+    asks: str | None = (
+        None  # it is a question that is answered by a reply, and this is shown where the answer is written
+    )
 
 
 @dataclass(slots=True)
@@ -311,10 +300,7 @@ class Mailbox:
             await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
 
     async def set_aside(self, update: Received, answer: str) -> None:
-        """Keep an update that can't be read apart from the others, and put what its sender is told into the outbox.
-
-        Once, however often it comes.
-        """
+        """Store, once, an update that can't be read, and put the answer to its sender into the outbox."""
         now = now_text(self._clock)
         payload = EMPTY if await self._is_private(update) else update.payload
         async with self._database.transaction() as connection:

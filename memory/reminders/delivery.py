@@ -82,10 +82,7 @@ class ReminderDelivery:
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """A task whose hour has come. due_at: that hour, of several that were missed the newest one.
-
-    received_at: when it was put into the inbox.
-    """
+    """A task whose hour, due_at, has come: of several that were missed the newest. received_at: put into the inbox."""
 
     reminder: Reminder
     due_at: datetime
@@ -154,10 +151,7 @@ async def _hand_over(
     *,
     tasks: bool,
 ) -> list[str]:
-    """Have `put` write what is due, and move it on; the sessions that it was for.
-
-    put: gives the number of the message in the outbox, where there is one.
-    """
+    """Have `put` write what is due, and move it on; the sessions that it was for."""
     query, parameters = _due_rows(place, now, tasks=tasks)
     # looked at first without the lock: most of the time there is nothing
     waiting = {row["session_id"] for row in await database.rows(query, parameters)}
@@ -174,10 +168,7 @@ async def _hand_over(
 
 
 def _due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str, object]]:
-    """The query for what is due, and its parameters: tasks, or what is only told.
-
-    place: what the ids of the sessions begin with.
-    """
+    """The query for what is due, and its parameters: tasks, or what is only told."""
     query = (
         f"{REMINDER_ROWS} LEFT JOIN sessions s ON s.id = r.session_id"
         " WHERE r.state = 'waiting' AND r.next_at <= :now AND substr(r.session_id, 1, length(:place)) = :place"

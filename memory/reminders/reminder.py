@@ -116,12 +116,7 @@ class TaskSound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """One reminder of an owner, told in the session that it was set in.
-
-    next_at: when it comes next; None where nothing more is to come. told_at: when the channel last confirmed its
-    message. trusted: nothing foreign could speak through the model that wrote its text. task: it is done and not only
-    told; failures: how often in a row that has failed.
-    """
+    """One reminder of an owner, told in the session that it was set in."""
 
     id: int
     owner: str
@@ -129,11 +124,11 @@ class Reminder:
     text: str
     rule: Rule
     state: ReminderState
-    next_at: datetime | None
-    told_at: datetime | None
-    trusted: bool
-    task: TaskSound | None = None
-    failures: int = 0
+    next_at: datetime | None  # None where nothing more is to come
+    told_at: datetime | None  # when the channel last confirmed its message
+    trusted: bool  # nothing foreign could speak through the model that wrote its text
+    task: TaskSound | None = None  # it is done and not only told
+    failures: int = 0  # of the task, in a row
 
     @property
     def is_recurring(self) -> bool:

@@ -89,10 +89,7 @@ class Reminders:
         return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
     async def set(self, owner: str, session_id: str, wish: ReminderRequest, language: str = SOURCE) -> Reminder:
-        """Keep a reminder. Raises MemoryRefused where there are too many.
-
-        With the first one the owner is told, in `language`, on which clock it is, where that is wanted.
-        """
+        """Keep a reminder. Raises MemoryRefused where there are too many."""
         return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
 
     async def offer(self, owner: str, session_id: str, wish: ReminderRequest, offer: Offer) -> Reminder:

@@ -67,10 +67,7 @@ def format_of(path: Path) -> int:
 
 
 def close_up(path: Path) -> None:
-    """Make the database one file, without a log beside it; a damaged one stays as it is.
-
-    Raises StoreError while anybody has it open.
-    """
+    """Make the database one file, without a log; a damaged one stays. Raises StoreError while anybody has it open."""
     try:
         with _opened(path) as connection:
             connection.execute("PRAGMA busy_timeout = 0")

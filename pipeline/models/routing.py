@@ -179,10 +179,7 @@ class ModelRouter(WrappedModel):
 
 
 class ModelChoice:
-    """The models that can talk, by name, the usual one first; and which one each chat has chosen.
-
-    A chat is an `Address.owner`, whatever its topic.
-    """
+    """The models that can talk, by name, the usual one first; and which one each chat has chosen."""
 
     def __init__(self, usual: ChatModel, others: Iterable[ChatModel], preferences: PreferenceStore) -> None:
         self.usual = usual

@@ -138,9 +138,9 @@ class PlainReminders:
         self._clock = clock
 
     async def answer(self, session: Session, message: str, model: ChatModel, language: str) -> str | None:
-        """The answer to a message that asks for a reminder, which is offered under it; None: it asks for none.
+        """The answer to a message that asks for a reminder, offered under it; None: it asks for none.
 
-        Raises ModelError where no model answers.
+        Raises ModelError.
         """
         if len(message) > LONGEST or not asks_for_reminder(message):
             return None

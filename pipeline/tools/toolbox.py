@@ -56,41 +56,33 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a tool asks a person before it does something.
+    """How a tool asks a person before it does something."""
 
-    chat: whose settled answers hold. asker: who may answer, where several people talk. show: puts a question into the
-    chat; whether anybody can answer it there. untimed: what is waited in it is no time of the turn's.
-    """
-
-    chat: str
-    asker: str | None
-    show: Callable[[str, Keyboard], Awaitable[bool]]
-    untimed: Callable[[], AbstractContextManager[None]]
+    chat: str  # whose settled answers hold
+    asker: str | None  # who may answer, where several people talk
+    show: Callable[
+        [str, Keyboard], Awaitable[bool]
+    ]  # puts a question into the chat; whether anybody can answer it there
+    untimed: Callable[[], AbstractContextManager[None]]  # what is waited in it is no time of the turn's
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
-
-    messages: what a write may cite, and what was read besides: the conversation in view, and what the turn's tools
-    said. written: the entries that the turn's tools made, so that the commit can say where they came from. recalled:
-    those that the turn has recalled already, since each counts once a turn. notices: where the user is asked under the
-    answer. inbox_ids: the updates that the turn answers. private: nothing is kept.
-    model: the one that calls. asking: how the person is asked meanwhile; None: nobody is there. language: of what a
-    tool leaves for the person to read; what it answers is for the model, and English.
-    """
+    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it."""
 
     owner: str
     session_id: str
-    messages: tuple[Message, ...] = ()
-    written: list[int] = field(default_factory=list)
-    recalled: set[int] = field(default_factory=set)
-    notices: list[Notice] = field(default_factory=list)
-    inbox_ids: tuple[int, ...] = ()
-    private: bool = False
-    model: ChatModel | None = None
-    asking: Asking | None = None
-    language: str = field(default_factory=spoken)
+    messages: tuple[Message, ...] = ()  # the conversation in view and what the turn's tools said: what a write may cite
+    written: list[int] = field(
+        default_factory=list
+    )  # by the turn's tools, so that the commit can say where they came from
+    recalled: set[int] = field(default_factory=set)  # by this turn already, since each counts once a turn
+    notices: list[Notice] = field(default_factory=list)  # the questions under the answer
+    inbox_ids: tuple[int, ...] = ()  # of the updates that the turn answers
+    private: bool = False  # nothing is stored
+    model: ChatModel | None = None  # the one that calls
+    asking: Asking | None = None  # how the person is asked meanwhile; None: nobody is there
+    language: str = field(default_factory=spoken)  # of what a person reads; what a tool answers is English
 
     def note_written(self, entry: Entry) -> None:
         """Have the commit say where an entry came from that names no message yet."""

@@ -94,10 +94,7 @@ class Approvals:
         return {None: UNANSWERED, Answer.NOT_NOW: REFUSED, Answer.NEVER: NEVER}.get(answer)
 
     def answer(self, session_id: str, asker: str | None, number: int | None, answer: Answer) -> str | None:
-        """Answer a question: by its number, or else the asker's own in that session. The tool that it was about.
-
-        None where no such question waits (any more).
-        """
+        """Answer a question by its number, or else the asker's own; its tool, None where no such question waits."""
         for known_as, question in self._questions.items():
             own = (question.session_id, question.asker) == (session_id, asker)
             if (number == known_as if number is not None else own) and not question.answer.done():
