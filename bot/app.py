@@ -111,10 +111,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent.
-
-    entrances: where something may be sent to the web server, by path, whether or not one runs.
-    """
+    """A running Mneme without its channels."""
 
     settings: Settings
     clock: Clock
@@ -124,8 +121,8 @@ class App:
     jobs: Jobs
     tasks: BackgroundTasks
     health: Health
-    media: MediaSources
-    entrances: dict[str, Entrance]
+    media: MediaSources  # where a channel says that it can fetch what was sent
+    entrances: dict[str, Entrance]  # where something may be sent to the web server, by path, whether or not one runs
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools

@@ -56,18 +56,14 @@ def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """The model that talks, and what is particular about it. tools None: it can handle all of them.
-
-    others: those that can be chosen to talk in its place.
-    contract: what it is asked for when a conversation is made memory of.
-    """
+    """The model that talks, and what is particular about it."""
 
     model: ChatModel
-    others: tuple[ChatModel, ...]
+    others: tuple[ChatModel, ...]  # those that can be chosen to talk in its place
     quiet: Quiet
     style: PromptStyle
-    tools: Collection[str] | None
-    contract: Contract
+    tools: Collection[str] | None  # None: it can handle all of them
+    contract: Contract  # what it is asked for when a conversation is made memory of
 
 
 def endpoint_of(settings: Settings) -> Endpoint:

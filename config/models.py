@@ -57,15 +57,14 @@ class HostedModel(ModelWindow):
 
 @dataclass(frozen=True, slots=True)
 class Rates(_Strict):
-    """What a million tokens cost, in US dollars, in a call whose prompt has more than `above` tokens.
-
-    cached: those of the prompt that the provider had cached; None: they cost what the others do.
-    """
+    """What a million tokens cost, in US dollars, in a call."""
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
-    cached: Annotated[float, Field(ge=0)] | None = None
-    above: Annotated[int, Field(ge=0)] = 0
+    cached: Annotated[float, Field(ge=0)] | None = (
+        None  # of the prompt, as the provider had them; None: they cost what the others do
+    )
+    above: Annotated[int, Field(ge=0)] = 0  # for prompts of more tokens than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +104,14 @@ class PackageSource(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel(_Strict):
-    """How a model is run on this machine.
-
-    ``resident_bytes`` is what the running model occupies, its mapped file included. ``chat_template`` names a template
-    of ours; None means the one that is inside the weights.
-    """
+    """How a model is run on this machine."""
 
     name: Annotated[str, Field(min_length=1)]
     size_bytes: Bytes
-    resident_bytes: Bytes
+    resident_bytes: Bytes  # of the running model, its mapped file included
     n_ctx: Tokens
     max_output_tokens: Tokens
-    chat_template: str | None
+    chat_template: str | None  # a template of ours; None: the one in the weights
 
     @property
     def window(self) -> ModelWindow:
@@ -126,40 +121,33 @@ class EmbeddedModel(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel(EmbeddedModel):
-    """A model of the catalogue that can run on this machine: what it is, and where its weights come from.
-
-    ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
-    it came from. ``prompt`` names the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that
-    it can handle. ``second_look`` says whether it can judge what follows from what; one that can't selects sentences
-    and writes none.
-    """
+    """A model of the catalogue that can run on this machine: what it is, and where its weights come from."""
 
     description: str
-    quality: Annotated[str, Field(min_length=1, max_length=20)]
+    quality: Annotated[str, Field(min_length=1, max_length=20)]  # how well it talks, in a word
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    prompt: str
-    tools: tuple[str, ...]
-    second_look: bool
+    prompt: str  # the style of prompt that suits it (pipeline/prompt/prompts.py)
+    tools: tuple[str, ...]  # those that it can handle
+    second_look: bool  # it can judge what follows from what; one that can't selects sentences and writes none
     hub_url: str
     packages: PackageSource
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCatalogue(_Strict):
-    """Everything that is known of models.
-
-    temperatures: by what a call is for (Tier in pipeline/models/model.py). prices: by whole names only, since a new
-    version of a family costs something else; of a vendor's own where they differ from the maker's. vendors: by hosts.
-    """
+    """Everything that is known of models."""
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
-    temperatures: Mapping[str, Annotated[float, Field(ge=0, le=2)]]
+    temperatures: Mapping[
+        str, Annotated[float, Field(ge=0, le=2)]
+    ]  # by what a call is for (Tier in pipeline/models/model.py)
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
-    vendors: Mapping[str, str] = field(default_factory=dict)
+    vendors: Mapping[str, str] = field(default_factory=dict)  # by host
+    # by whole names, since a new version costs something else; by vendor where that differs from the maker's
     prices: Mapping[str, Annotated[tuple[Rates, ...], Field(min_length=1)]] = field(default_factory=dict)
 
     def window(self, model_name: str) -> ModelWindow:

@@ -34,13 +34,11 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry of the timeline. successor: the text of what took its place. source: where the words stand that it
-    comes from, a conversation and a message.
-    """
+    """An entry of the timeline."""
 
     entry: Entry
-    successor: str | None
-    source: tuple[int, int] | None
+    successor: str | None  # the text of what took its place
+    source: tuple[int, int] | None  # the conversation and the message where its words stand
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,14 +48,11 @@ THIS_TURN = "{turn}"
 
 @dataclass(frozen=True, slots=True)
 class PlacedButton:
-    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else.
-
-    page: the address that it opens instead.
-    """
+    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
 
     id: str
     label: str
-    page: str | None = None
+    page: str | None = None  # the address that it opens instead
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]

@@ -22,20 +22,15 @@ class Role(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where words came from. All but typed ones are foreign: they could speak through the model that reads them.
-
-    TASK: what a task by the clock says. It was typed once, or agreed to, and is nothing that the user says again.
-    IMPORTED: it came with the export of another program, whoever wrote it there.
-    FOREIGN: not from the user's own words, and no more is known, as of a summary of several messages.
-    """
+    """Where words came from. All but typed ones are foreign: they could speak through the model that reads them."""
 
     TYPED = "typed"
-    TASK = "task"
-    IMPORTED = "imported"
+    TASK = "task"  # of a task by the clock: typed once or agreed to, and not said again
+    IMPORTED = "imported"  # from the export of another program, whoever wrote it there
     FILE = "file"
     WEB = "web"
     FORWARDED = "forwarded"
-    FOREIGN = "foreign"
+    FOREIGN = "foreign"  # not the user's own words; no more is known, as of a summary
 
     @property
     def is_foreign(self) -> bool:
@@ -71,15 +66,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text on its way to a model, with the worst provenance of what is in it.
-
-    images: what is shown with it; messages: the numbers of those of the log whose exchanges it quotes.
-    """
+    """A text on its way to a model, with the worst provenance of what is in it."""
 
     text: str
     provenance: Provenance = Provenance.TYPED
-    images: tuple[Image, ...] = ()
-    messages: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()  # shown with it
+    messages: tuple[int, ...] = ()  # those of the log whose exchanges it quotes
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,11 +100,11 @@ CommandResult = str | Answer | RunAgain
 
 
 class Access(Enum):
-    """Who may use a command. MANAGERS: in a group its administrators and the bot's owner, since it is about what the
-    whole group has said, or about what holds for it; in a private chat whoever it is with.
-    """
+    """Who may use a command."""
 
     EVERYBODY = auto()
+    # in a group its administrators and the bot's owner, since it is about what all have said, or holds for all; in a
+    # private chat whoever it is with
     MANAGERS = auto()
     OWNER = auto()
 
@@ -115,18 +115,14 @@ async def _undeclared(call: CommandCall) -> CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
-
-    repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
-    listed: help and menu show it; others come with what they are about, as `/done_12`.
-    """
+    """One slash command."""
 
     name: str
-    description: str
+    description: str  # not translated yet
     argument: str = ""
-    immediate: bool = False
-    repeatable: bool = False
-    listed: bool = True
+    immediate: bool = False  # it answers at once, while a turn runs
+    repeatable: bool = False  # it may run again after a kill: what it did stands, or is continued
+    listed: bool = True  # in help and menu; others come with what they are about, as `/done_12`
     access: Access = Access.EVERYBODY
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _undeclared
 
@@ -185,9 +181,7 @@ def help_text(table: Mapping[str, Command]) -> str:
 
 
 class Introduction:
-    """/start and /help, which tell of all the commands of `table`. remembers: whether memory is on; shared: whether all
-    chats have one.
-    """
+    """/start and /help, which tell of all the commands of `table`. remembers: whether memory is on."""
 
     def __init__(self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope) -> None:
         self._table = table

@@ -38,19 +38,16 @@ _SHARE_CELLS = 5
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should.
-
-    replication None: there is to be no replica.
-    """
+    """What /status says of a session."""
 
     services: MemoryServices
     builder: PromptBuilder
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    embedding: BackgroundEmbedding | None
+    embedding: BackgroundEmbedding | None  # None: nothing compares meanings; `meaning` says why
     tools: ToolReport
-    replication: Replication | None
+    replication: Replication | None  # None: there is to be no replica
     lanes: SessionQueues
     clock: Clock
     started: datetime
@@ -216,15 +213,12 @@ def _format_duration(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Figures that belong together: each a label with its value.
-
-    share: how full something is, from 0 to 1, shown as a bar. notes: sentences below, or instead of all that.
-    """
+    """Figures that belong together: each a label with its value."""
 
     title: str
     rows: tuple[tuple[str, str], ...] = ()
-    share: float | None = None
-    notes: tuple[str, ...] = ()
+    share: float | None = None  # how full something is, from 0 to 1, shown as a bar
+    notes: tuple[str, ...] = ()  # sentences below, or instead of all that
 
     def __str__(self) -> str:
         lines = [] if self.share is None else [bar(self.share)]

@@ -54,14 +54,11 @@ async def always_quiet() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An ended conversation: its messages, and what was learned from it, which is to be told.
-
-    goes_on: what is learned comes later.
-    """
+    """An ended conversation."""
 
     messages: int
-    learned: tuple[Notice, ...] = ()
-    goes_on: bool = False
+    learned: tuple[Notice, ...] = ()  # what is to be told of it
+    goes_on: bool = False  # what is learned comes later
 
 
 @dataclass(eq=False)

@@ -98,14 +98,11 @@ class WeeklySchedule:
 
 @dataclass(eq=False)
 class DateOffers:
-    """Looks once a day, however often the program is started, for dates that a reminder may be offered for.
-
-    is_wanted: whether a session is offered anything.
-    """
+    """Looks once a day, however often the program is started, for dates that a reminder may be offered for."""
 
     near: NearDates
     jobs: JobLog
-    is_wanted: Callable[[str], bool]
+    is_wanted: Callable[[str], bool]  # whether a session is offered anything
     clock: Clock
 
     async def run_if_due(self) -> bool:

@@ -50,16 +50,13 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationAnswer:
-    """A usable answer. memory_update None: MEMORY.md stays as it is.
-
-    is_whole: whether all of it was read, so that nobody need be asked again for what is missing.
-    """
+    """A usable answer."""
 
     history_entry: str | None
-    memory_update: str | None
+    memory_update: str | None  # None: MEMORY.md stays as it is
     facts: tuple[Fact, ...] = ()
     forget: tuple[Forget, ...] = ()
-    is_whole: bool = True
+    is_whole: bool = True  # all of it was read, so nobody is asked again for what is missing
 
 
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:

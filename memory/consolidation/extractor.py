@@ -65,13 +65,10 @@ them instead of saying "the user"."""
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the model is asked for. part_tokens: how much of a conversation it reads at once.
+    """What the model is asked for."""
 
-    is_reliable: whether its second look is worth anything; a model whose look is not chooses among the user's own
-    sentences, and writes none.
-    """
-
-    part_tokens: Callable[[], int]
+    part_tokens: Callable[[], int]  # how much of a conversation it reads at once
+    # its second look is worth something; a model whose look is not selects the user's own sentences and writes none
     is_reliable: Callable[[], Awaitable[bool]] = always
 
 

@@ -50,12 +50,9 @@ _FILLERS = frozenset({"a", "an", "the", "user"})
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Memories that say the same: the strongest, and the others, whose names become its aliases.
+    """Memories that say the same: the strongest, and the others, whose names become its aliases."""
 
-    kept: as it is going to be, with what all of them were used and the highest of their priorities.
-    """
-
-    kept: Entry
+    kept: Entry  # as it is going to be: with the use of all and their highest priority
     others: tuple[Entry, ...]
 
 

@@ -38,10 +38,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something learned: what it is about, what is said of it, its kind, since and until when, and on what evidence.
-
-    person: whom it is about, where several people speak.
-    """
+    """Something learned: what it is about, what is said of it, its kind, since and until when, and on what evidence."""
 
     subject: str
     text: str
@@ -49,7 +46,7 @@ class Fact:
     since: date | None = None
     until: date | None = None
     citation: Citation | None = None
-    person: str | None = None
+    person: str | None = None  # whom it is about, where several people speak
 
 
 class Doubt(StrEnum):
@@ -66,14 +63,11 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A stretch of conversation that facts are checked against, its messages numbered from 1.
-
-    before: the messages just before it. They tell who "she" is, and are no source.
-    """
+    """A stretch of conversation that facts are checked against, its messages numbered from 1."""
 
     messages: Sequence[Message]
     zone: ZoneInfo
-    before: Sequence[Message] = ()
+    before: Sequence[Message] = ()  # just before, for who "she" is; no source
 
 
 @dataclass(frozen=True, slots=True)

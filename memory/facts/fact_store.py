@@ -36,17 +36,13 @@ MOST_KNOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What became of something to be learned. superseded: what it took the place of. known: it was there already.
-
-    change: the number by which that can be taken back, where it is a change of its own. in_file: a line of MEMORY.md
-    that a person wrote says so.
-    """
+    """What became of something to be learned."""
 
     entry: Entry
-    superseded: Entry | None = None
-    known: bool = False
-    change: int | None = None
-    in_file: bool = False
+    superseded: Entry | None = None  # what it took the place of
+    known: bool = False  # it was there already
+    change: int | None = None  # /undo takes it back by this number, where it is a change of its own
+    in_file: bool = False  # a line of MEMORY.md that a person wrote says so
 
     @property
     def wording(self) -> str:

@@ -31,15 +31,12 @@ _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days.
-
-    unreadable: a sentence on what was left out, for the user; None where all could be read.
-    """
+    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days."""
 
     long_term: str
     today: str
     recent: tuple[tuple[date, str], ...]
-    unreadable: str | None = None
+    unreadable: str | None = None  # what was left out, for the user; None: all could be read
 
     def to_context(self) -> str:
         """The part of the prompt that shows it, in S0's format; empty when every part is empty."""

@@ -35,15 +35,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Messages of a conversation that are written together. begins: they are its first new ones.
-
-    so_far: what is imported of it once they are written.
-    """
+    """Messages of a conversation that are written together."""
 
     source_id: str
-    begins: bool
+    begins: bool  # they are its first new ones
     messages: tuple[ImportedMessage, ...]
-    so_far: Part
+    so_far: Part  # what is imported of it once they are written
 
 
 @dataclass(slots=True)

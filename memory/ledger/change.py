@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before.
-
-    author, trusted: who writes, and whether that is to be trusted. moment: when, on the owner's clock. before: by id,
-    each entry that was touched as it was, its row and names as JSON; None: there was none. is_written, number: see
-    `Ledger.change`.
-    """
+    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before."""
 
     def __init__(
         self,
@@ -64,7 +59,9 @@ class Change:
         self.owner_id = owner_id
         self.author = author
         self.moment = moment
-        self.before: dict[int, str | None] = {}
+        self.before: dict[
+            int, str | None
+        ] = {}  # each touched entry as it was, its row and names as JSON; None: there was none
         self.is_written = True
         self.number: int | None = None
         self._connection = connection

@@ -51,16 +51,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did.
-
-    left_as_edited: MEMORY.md belonged to it too, but a person has edited that since.
-    """
+    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did."""
 
     operation: str
     author: str
     names: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
-    left_as_edited: bool = False
+    left_as_edited: bool = False  # MEMORY.md belonged to it too, but a person has edited that since
 
 
 class Undo:

@@ -62,15 +62,12 @@ class CompactionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction did. summarized: by the model; otherwise the archive holds an extract.
-
-    archive_name: None in a private talk, whose summary goes with it.
-    """
+    """What a compaction did."""
 
     removed: int
     kept: int
-    archive_name: str | None
-    summarized: bool
+    archive_name: str | None  # None in a private talk, whose summary goes with it
+    summarized: bool  # by the model; otherwise the archive holds an extract
     conversation_id: int
     first_kept_message_id: int
 

@@ -87,17 +87,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What the model sees of a conversation: the newest summary, then the messages since its marker.
-
-    summary_provenance: the worst of what was summarised. first_kept: the number of the first message that the summary
-    does not stand for.
-    """
+    """What the model sees of a conversation: the newest summary, then the messages since its marker."""
 
     conversation_id: int | None
     summary: str | None
     messages: list[Message]
-    summary_provenance: Provenance = Provenance.TYPED
-    first_kept: int = 0
+    summary_provenance: Provenance = Provenance.TYPED  # the worst of what was summarised
+    first_kept: int = 0  # the first message that the summary does not stand for
 
     def after(self, earlier: Transcript) -> Transcript:
         """This conversation as it goes on with an earlier one: a summary of it stands for what it has read of both."""

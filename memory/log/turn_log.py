@@ -33,15 +33,12 @@ log = structlog.get_logger(__name__)
 
 
 class Outcome(StrEnum):
-    """How a turn ended.
-
-    A retried one was run again, or given up since the program was killed over it: its messages stay in the log, unseen
-    by the model.
-    """
+    """How a turn ended."""
 
     ANSWERED = "answered"
     STOPPED = "stopped"
     FAILED = "failed"
+    # run again, or given up since the program was killed over it: its messages stay in the log, unseen by the model
     RETRIED = "retried"
 
 

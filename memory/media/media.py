@@ -24,17 +24,14 @@ _SHOWN_AS_GAP = str.maketrans("[]\n\r\t", "()   ")
 
 
 class MediaKind(StrEnum):
-    """What something is that was sent besides words, in the words that people and models are told.
-
-    OTHER: what nobody here can read; its name says what it is.
-    """
+    """What something is that was sent besides words, in the words that people and models are told."""
 
     PHOTO = "photo"
     DOCUMENT = "document"
     VOICE = "voice message"
     AUDIO = "recording"
     VIDEO_NOTE = "video note"
-    OTHER = "file"
+    OTHER = "file"  # nobody here can read it; its name says what it is
 
     @property
     def is_spoken(self) -> bool:
@@ -59,19 +56,16 @@ _NAMELESS = {
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """A file as its channel knows it. file_id: what it is fetched by; unique_id: the same however often it is sent.
-
-    size: bytes, where that is told. quoted: it came with the message that is answered, not with the answer.
-    """
+    """A file as its channel knows it."""
 
     kind: MediaKind
     channel: str
-    file_id: str
-    unique_id: str
+    file_id: str  # it is fetched by this
+    unique_id: str  # the same however often it is sent
     name: str | None = None
     mime_type: str | None = None
-    size: int | None = None
-    quoted: bool = False
+    size: int | None = None  # bytes, where that is told
+    quoted: bool = False  # it came with the message that is answered, not with the answer
 
 
 @dataclass(frozen=True, slots=True)

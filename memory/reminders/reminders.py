@@ -53,31 +53,25 @@ _OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, Remin
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Why a reminder is only offered, in a sentence for a person, whom it is offered to in `language`.
-
-    trusted: nothing foreign could speak through who worded it. entry_id: the memory whose date it is about, of which
-    there is one offer ever.
-    """
+    """Why a reminder is only offered, in a sentence for a person, whom it is offered to in `language`."""
 
     why: str
     language: str
-    trusted: bool = False
-    entry_id: int | None = None
+    trusted: bool = False  # nothing foreign could speak through who worded it
+    entry_id: int | None = None  # the memory whose date it is about, of which there is one offer ever
 
 
 class Reminders:
-    """What is to be told to whom at what hour.
-
-    zone_of: of the clock that hours without one are on, in a session; introduces: whether who sets
-    their first one in a session is told on which clock it is.
-    """
+    """What is to be told to whom at what hour."""
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
-        zone_of: TimezoneLookup,
-        introduces: Callable[[str], bool] = lambda _: False,
+        zone_of: TimezoneLookup,  # the clock of a session for hours without a zone
+        introduces: Callable[[str], bool] = lambda _: (
+            False
+        ),  # whether who sets their first one is told on which clock it is
     ) -> None:
         self._database = database
         self._clock = clock

@@ -26,18 +26,14 @@ class Notices(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a chat has chosen; None: nothing yet.
+    """What a chat has chosen; None: nothing yet."""
 
-    language: the code of the language that was asked for; client_language: of the one that the person's program is set
-    to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask, as JSON.
-    """
-
-    language: str | None = None
-    client_language: str | None = None
-    zone: str | None = None
+    language: str | None = None  # the one that was asked for
+    client_language: str | None = None  # that of the person's program
+    zone: str | None = None  # an IANA name
     notices: Notices | None = None
-    model: str | None = None
-    tools: str | None = None
+    model: str | None = None  # the name of a configured one
+    tools: str | None = None  # what was settled on tools that ask, as JSON
 
 
 _NAMES = [field.name for field in fields(Preferences)]

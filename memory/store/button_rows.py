@@ -41,19 +41,15 @@ ASKED = f"(SELECT b.label FROM buttons b WHERE b.outbox_id = o.id AND b.by_reply
 
 @dataclass(frozen=True, slots=True)
 class OutgoingReply:
-    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
-
-    asker: the channel's id of who alone may press its buttons; None: whoever the chat is with, or looks after it.
-    silent: it comes without a sound.
-    """
+    """A reply for a channel that delivers from the outbox."""
 
     channel: str
     text: str
     reply_to: str | None = None
-    preview_id: str | None = None
+    preview_id: str | None = None  # the message to turn into the reply
     keyboard: Keyboard = ()
-    asker: str | None = None
-    silent: bool = False
+    asker: str | None = None  # who alone may press its buttons; None: whoever the chat is with, or looks after it
+    silent: bool = False  # it comes without a sound
 
 
 async def put_reply(
@@ -105,18 +101,15 @@ class ClaimResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PressedButton:
-    """A button that somebody presses. said: what it says for them. asker: who may press it, where that is one person.
-
-    reply: the number of the reply that it stands under, in the outbox. again: a press uses up nothing.
-    """
+    """A button that somebody presses."""
 
     id: str
-    reply: int
+    reply: int  # the one that it stands under, in the outbox
     session_id: str
-    said: str
+    said: str  # what it says for them
     in_place: bool
-    again: bool
-    asker: str | None
+    again: bool  # a press uses up nothing
+    asker: str | None  # who may press it, where that is one person
 
 
 class Buttons:

@@ -174,17 +174,15 @@ class Action(StrEnum):
 class Proposal:
     """What an unconfirmed memory does once a person confirms it, beside holding from then on.
 
-    replaces: the entries that give way to the one that is confirmed. With an action the entry only tells of it, and
-    goes once that is done: entry is what it is done to, value what becomes of that (a content, a name, how a run went),
-    steps those of a workflow; of an EDIT part is what is replaced, nothing for a new line.
+    With an action the entry only tells of it, and goes once that is done.
     """
 
-    replaces: tuple[int, ...] = ()
+    replaces: tuple[int, ...] = ()  # the entries that give way to the confirmed one
     action: Action | None = None
-    entry: int | None = None
-    value: str = ""
-    part: str = ""
-    steps: tuple[str, ...] = ()
+    entry: int | None = None  # what the action is done to
+    value: str = ""  # what becomes of that: a content, a name, how a run went
+    part: str = ""  # of MEMORY.md, what an EDIT replaces; nothing for a new line
+    steps: tuple[str, ...] = ()  # of a workflow
 
     def to_text(self) -> str:
         return json.dumps({key: value for key, value in asdict(self).items() if value}, ensure_ascii=False)

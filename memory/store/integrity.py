@@ -47,15 +47,12 @@ _TOLD_EACH = 0.1
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """What was found. schema: its format, None where it can't be read.
-
-    trouble: why it can't be used. in_step: whether the search index fits what it indexes; None: not compared.
-    """
+    """What was found."""
 
     exists: bool
-    schema: int | None = None
-    trouble: StoreError | None = None
-    in_step: bool | None = None
+    schema: int | None = None  # its format; None: unreadable
+    trouble: StoreError | None = None  # why it can't be used
+    in_step: bool | None = None  # whether the search index fits what it indexes; None: not compared
 
     @property
     def behind(self) -> bool:

@@ -54,19 +54,15 @@ class Part(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an archive holds. schema_version: the format of the database that it comes from; rows: by table.
-
-    files: the parts of a backup, made_at: when it was made. An export lists no parts, since people may edit them, and
-    tells no time, so that two exports of the same are the same.
-    """
+    """What an archive holds. An export names neither parts nor time, so that two exports of the same are the same."""
 
     model_config = ConfigDict(frozen=True)
 
     archive: Literal[1] = 1
-    made_at: str | None = None
-    schema_version: NonNegativeInt
-    rows: dict[str, NonNegativeInt]
-    files: dict[str, Part] = {}
+    made_at: str | None = None  # of a backup only
+    schema_version: NonNegativeInt  # the format of the database that it comes from
+    rows: dict[str, NonNegativeInt]  # by table
+    files: dict[str, Part] = {}  # of a backup only, since people may edit an export
 
 
 class Target(Protocol):

@@ -56,17 +56,13 @@ READ_TOOL = "document_read"
 
 @dataclass(slots=True)
 class Read:
-    """What came of the media of some arrivals. refused: why some of them can't be read, in sentences.
-
-    heard: the beginning of what was spoken, so that what was misheard shows. understood: how many could be read.
-    asked: what the person is asked about them.
-    """
+    """What came of the media of some arrivals."""
 
     messages: list[Message] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    heard: list[str] = field(default_factory=list)
-    understood: int = 0
-    asked: list[Notice] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # why some can't be read, in sentences
+    heard: list[str] = field(default_factory=list)  # the beginning of what was spoken, so that what was misheard shows
+    understood: int = 0  # how many could be read
+    asked: list[Notice] = field(default_factory=list)  # about them
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +95,13 @@ class _AttachmentResult:
 
 @dataclass(eq=False)
 class MediaReader:
-    """Fetches media, reads, sees and hears them, once each, and tells what came of it.
-
-    budget: makes that of a turn. imports: takes in what other programs exported; None, without memory: nothing does.
-    """
+    """Fetches media, reads, sees and hears them, once each, and tells what came of it."""
 
     store: MediaStore
     sources: MediaSources
     hears: Transcriber
-    budget: BudgetOf
-    imports: ForeignImport | None
+    budget: BudgetOf  # that of a turn
+    imports: ForeignImport | None  # takes in what other programs exported; None: memory is off
     _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:

@@ -35,10 +35,7 @@ Content = str | list[dict[str, Any]]
 
 
 class Part(StrEnum):
-    """What a request can do without. The names are kept in the database, where unknown ones mean nothing.
-
-    SECOND_LOOK: the model failed the self-test of telling what follows from what was said.
-    """
+    """What a request can do without. The names are kept in the database, where unknown ones mean nothing."""
 
     STREAM_OPTIONS = "stream_options"
     REASONING_EFFORT = "reasoning_effort"
@@ -51,7 +48,7 @@ class Part(StrEnum):
     SYSTEM = "a system message"
     IMAGES = "pictures"
     SAME_ROLE = "adjacent messages of one role"
-    SECOND_LOOK = "second look"
+    SECOND_LOOK = "second look"  # the self-test of telling what follows from what was said
 
 
 # what can be refused in the messages, in the order in which it is tried to do without: the gentlest first

@@ -31,15 +31,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by their part: fallbacks are tried in order when the first one fails.
-
-    others: those that can be chosen to talk in the place of `balanced`.
-    """
+    """The models by their part: fallbacks are tried in order when the first one fails."""
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
-    others: tuple[ChatModel, ...] = ()
+    others: tuple[ChatModel, ...] = ()  # those that can be chosen to talk in place of `balanced`
 
 
 class _SharedTime:

@@ -32,7 +32,7 @@ BudgetOf = Callable[[str, "ChatModel"], Awaitable["Budget"]]
 
 @dataclass(frozen=True)
 class Budget:
-    """What the requests of one turn may cost, in tokens. fixed: the text that stands first in each.
+    """What the requests of one turn may cost, in tokens.
 
     What takes counting is counted once: the estimate may be corrected between two requests of a turn.
     """
@@ -40,7 +40,7 @@ class Budget:
     model: str
     window: ModelWindow
     counter: TokenCounter
-    fixed: str = ""
+    fixed: str = ""  # the text that stands first in each
     tools: tuple[ToolSpec, ...] = ()
 
     @property

@@ -79,24 +79,21 @@ class Memories:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, the baseline memories in it, and what of MEMORY.md it shows.
-
-    pool: what else may activate. unreadable: why a file is not in it, in a sentence. lines: the memories in it.
-    """
+    """The system message, the baseline memories in it, and what of MEMORY.md it shows."""
 
     message: Message
     baseline: tuple[Activated, ...]
     shown: AlreadyInPrompt
-    pool: Pool | None
-    unreadable: str | None = None
-    lines: tuple[str, ...] = ()
+    pool: Pool | None  # what else may activate
+    unreadable: str | None = None  # why a file is not in it, in a sentence
+    lines: tuple[str, ...] = ()  # the memories in it
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
     """What is added to the newest message, and the memories in it that activated for it. Those are all trusted.
 
-    lines, now: what a plain style has behind its identity instead, with no words of others: memories and the time.
+    A plain style has lines and now behind its identity instead, with no words of others.
     """
 
     text: Passage
@@ -109,8 +106,7 @@ class Volatile:
 class PromptBuilder:
     """Builds both parts, each within its budget and in the words that suit the model.
 
-    files, memories, graph: what is remembered and can stand in a prompt; None: nothing of it is to. budget: makes that
-    of a turn; what a model takes may become known only while the program runs.
+    None: nothing of that kind is to stand in a prompt.
     """
 
     style: PromptStyle
@@ -118,7 +114,7 @@ class PromptBuilder:
     memories: Memories | None
     graph: LightRag | None
     skills: Skills | None
-    budget: BudgetOf
+    budget: BudgetOf  # made for each turn, as what a model takes may become known only while the program runs
     clock: Clock
     zone_of: TimezoneLookup
 

@@ -52,17 +52,14 @@ class TurnLimits:
 
 @dataclass(slots=True)
 class _Used:
-    """The budget of a turn's requests, and what it has used of its limits. limit: when its time is over.
-
-    repeats: how often the last call came in a row.
-    """
+    """The budget of a turn's requests, and what it has used of its limits."""
 
     budget: Budget
-    limit: asyncio.Timeout
+    limit: asyncio.Timeout  # when its time is over
     model_calls: int = 0
     tool_calls: int = 0
     last_call: tuple[str, str] | None = None
-    repeats: int = 0
+    repeats: int = 0  # of the last call, in a row
 
     @contextlib.contextmanager
     def untimed(self) -> Iterator[None]:
@@ -79,18 +76,14 @@ class _Used:
 
 @dataclass(eq=False)
 class ToolLoop:
-    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
-
-    recall: what is said where no model answers; None, without memory: only why. reminders: answers what asks for
-    a reminder where the model has no tool for it.
-    """
+    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words."""
 
     name = "ToolLoop"
 
     toolbox: Toolbox
     limits: TurnLimits
-    recall: Recall | None
-    reminders: PlainReminders | None
+    recall: Recall | None  # for where no model answers; None: memory is off
+    reminders: PlainReminders | None  # answers a wish for a reminder where the model has no tool for it
     clock: Clock
 
     async def process(self, turn: Turn) -> None:

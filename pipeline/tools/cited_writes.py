@@ -37,14 +37,11 @@ Quote = str
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What a citation is worth. quote None: the user typed no such words. trusted: no words but theirs went in.
+    """What a citation is worth."""
 
-    message_id: of the message that holds the quote; None while it is not in the log yet.
-    """
-
-    quote: str | None = None
-    message_id: int | None = None
-    trusted: bool = False
+    quote: str | None = None  # None: the user typed no such words
+    message_id: int | None = None  # of what holds the quote; None while it is not in the log yet
+    trusted: bool = False  # no words but the user's went in
 
 
 class CitedWrites:

@@ -44,15 +44,12 @@ class Visitor:
 
 
 class Visitors(Protocol):
-    """Tells who may look. hosts: where the page is served. scripts, frames: whose scripts it runs, and who frames it.
+    """Tells who may look."""
 
-    is_open: whether the page without any data is given to everybody. routes: by which one gets in.
-    """
-
-    hosts: frozenset[str]
-    scripts: str
-    frames: str
-    is_open: bool
+    hosts: frozenset[str]  # where the page is served
+    scripts: str  # whose it runs
+    frames: str  # who may frame it
+    is_open: bool  # whether the page without any data is given to everybody
     refusal: str
 
     @property
