@@ -146,10 +146,7 @@ class SessionRunner:
         return self.pipeline.places
 
     async def submit(self, *arrivals: Arrival) -> None:
-        """Take arrivals of one session; messages that are given together go into one turn.
-
-        Returns when each waits, runs, or has been answered.
-        """
+        """Take arrivals of one session, messages together in one turn; returns when each waits, runs or is answered."""
         queued = [arrival for arrival in arrivals if not self._run_at_once(arrival)]
         if not queued:
             return

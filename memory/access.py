@@ -85,10 +85,7 @@ class AccessList:
         return code
 
     async def claim(self, user_id: int, code: str) -> bool:
-        """Make a user a member if `code` is the current one, which is then used up.
-
-        Who has tried too often is refused, until there is another code.
-        """
+        """Make a user a member by the current code, which that uses up. Too many tries wait for another code."""
         now = now_text(self._clock)
         current = str(
             await self._database.value(

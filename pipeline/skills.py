@@ -176,10 +176,7 @@ def is_zip(content: bytes) -> bool:
 
 
 def read_package(content: bytes) -> SkillPackage | None:
-    """The skill in a zip file; None where it holds no SKILL.md. Raises SkillRefused for one that is not taken.
-
-    The SKILL.md stands at its top, or in its one folder.
-    """
+    """The skill in a zip file, at its top or in its one folder; None without SKILL.md. Raises SkillRefused."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _BROKEN:  # it may be anything, such as a damaged document of an office program

@@ -218,10 +218,7 @@ async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | N
 
 
 async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
-    """How to get the entry whose name means something else in a command; empty where there is none.
-
-    hint: says so with the entry's `{name}`, not translated yet.
-    """
+    """How to get the entry whose name means something else in a command, by the untranslated `hint`; else empty."""
     entry = await entries.holder(owner, name)
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 

@@ -122,10 +122,7 @@ class DateOffers:
 
 
 def begin_reminding(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
-    """Have a channel tell what is due: at first what a downtime missed, then as each hour comes.
-
-    tell: tells everything that is due in the channel; it is called again and again. offers None: nothing is offered.
-    """
+    """Have a channel tell what is due, at once and as each hour comes. offers None: nothing is offered."""
     tasks.every(REMINDERS_PAUSE, tell, "reminders")
     if offers is not None:
         tasks.every(REMINDERS_PAUSE, offers.run_if_due, DATES)

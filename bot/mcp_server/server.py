@@ -175,10 +175,7 @@ class _Serving:
 
 
 async def served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
-    """The owner that is named, by `named` or MCP_OWNER; else the only one, or the private chat of the bot's owner.
-
-    Raises ConfigurationError where that is nobody, or not clear.
-    """
+    """The owner of `named` or MCP_OWNER, else the only one or the bot owner's chat. Raises ConfigurationError."""
     owners = await memory.stats.owners()
     named = named or settings.mcp_owner
     if named is not None:

@@ -282,10 +282,8 @@ async def _show_claim(settings: Settings, bot: str, server: str | None) -> None:
 
 
 def claim_link(bot: str, code: str) -> str:
-    """Where Telegram opens `bot` (its name without @) and sends it `/start CODE`.
-
-    Of a code Telegram takes up to 64 of the characters A-Z, a-z, 0-9, `_` and `-`.
-    """
+    """Where Telegram opens `bot` (its name without @) and sends it `/start CODE`."""
+    # Telegram takes up to 64 of the characters A-Z, a-z, 0-9, `_` and `-` as a code
     return f"https://t.me/{bot}?start={code}"
 
 

@@ -246,10 +246,7 @@ def _places(places: object, count: int) -> tuple[int, ...]:
 
 
 def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
-    """The message that is cited, what was said just before it, and the answer to it, by their numbers; no foreign text.
-
-    Of a claim that cites nothing all messages.
-    """
+    """The cited message, the one before and the answer, by number, not foreign ones; all where none is cited."""
     number, quote = claim.number, claim.quote or ""
     near = range(1, len(messages) + 1)
     if number is not None:

@@ -447,10 +447,7 @@ class Mailbox:
         *,
         terminated: bool = False,
     ) -> None:
-        """A reply is sent whole, or given up for the reason `failure`; message_ids: its confirmed chunks.
-
-        terminated: its session is over.
-        """
+        """A reply was sent or given up (`failure`). message_ids: of its chunks; terminated: its session is over."""
         if terminated:  # before the reply is settled: what a crash leaves between the two is tried again
             await self._database.write(
                 "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)

@@ -181,10 +181,7 @@ class MediaStore:
     async def search(
         self, owner: str, query: str, limit: int, session_id: str, media_id: int | None = None
     ) -> list[FoundPart]:
-        """The parts that fit a query, best first; of all that the owner has, or of one document.
-
-        First those of what was sent in the session's private talk.
-        """
+        """The parts that fit a query, best first, those of the private talk before; of all, or of one document."""
         terms = query_terms(query)
         found: list[FoundPart] = []
         for database in reversed(self._database.private.databases()):

@@ -44,10 +44,7 @@ class ReminderDelivery:
         self._clock = clock
 
     async def put_out(self, channel: str, serves: Serves) -> list[str]:
-        """Put the messages of what is due in a channel into its outbox; the sessions that they go to.
-
-        What is due to one that is not served any more waits until it is again.
-        """
+        """Put what is due into a channel's outbox; the sessions it goes to. What is not served waits until it is."""
         now = self._clock()
 
         async def put(connection: aiosqlite.Connection, due: Due) -> int | None:

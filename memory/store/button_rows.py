@@ -128,10 +128,7 @@ class Buttons:
         )
 
     async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
-        """The question that a message answers by a reply to the one of `reply_to`, both by the channel's ids.
-
-        None where there is none, or where another message has answered it.
-        """
+        """The question that a reply to `reply_to` answers; None where there is none, or another has answered it."""
         return await self._first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"

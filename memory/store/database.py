@@ -142,10 +142,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, first: bool = False) -> AsyncIterator[aiosqlite.Connection]:
-        """One write: all of it is committed at the end of the block, or none of it.
-
-        first: goes before other writes that wait, since somebody waits for it.
-        """
+        """One write, committed at the end of the block or not at all. first: before other writes that wait."""
         async with self._writing(first=first):
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")

@@ -134,10 +134,7 @@ def inspect_database(path: Path) -> DatabaseState:
 
 
 def damaged_tables(path: Path) -> list[str]:
-    """The tables of which a part can't be read, seldom any; LOOSE for pages that belong to none.
-
-    Takes a second for each gigabyte or so. Raises StoreError where it can't even be told.
-    """
+    """The tables with unreadable parts, seldom any; LOOSE: stray pages. A second a gigabyte. Raises StoreError."""
     try:
         with _reading(path) as connection:
             verdicts = _verdicts(connection)

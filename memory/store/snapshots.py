@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy the database at `source`, as it is at one moment, into the new file `target`, for its owner's eyes only.
-
-    The copy is one file, without a write-ahead log beside it. Raises StoreError, and leaves no half copy.
-    """
+    """Copy the database, as at one moment, into the new single file `target`, for its owner only. Raises StoreError."""
     try:
         target.touch(mode=0o600, exist_ok=False)
         with _opened(target) as there, _opened(source) as here:

@@ -151,10 +151,7 @@ class ZipTarget:
 
 @contextlib.contextmanager
 def opened(path: Path, *, most_parts: int | None = None, most_bytes: int | None = None) -> Iterator[Source]:
-    """An archive to read, a zip file or a folder, of so many parts and bytes at most.
-
-    Raises StoreError for what none has: links, pipes, names that lead elsewhere.
-    """
+    """An archive to read, within limits. Raises StoreError for links, pipes and names that lead elsewhere."""
     if not path.is_file():
         for child in path.rglob("*"):
             # a link would bring in a file from elsewhere, a pipe never ends
@@ -214,10 +211,7 @@ def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
 
 
 def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None = None) -> None:
-    """Write the parts of a backup under `folder`; without one only compare them with the manifest.
-
-    Raises StoreError for a part that is not what the manifest says.
-    """
+    """Write a backup's parts under `folder`, or only compare them. Raises StoreError for one that is not as listed."""
     for name, part in manifest.files.items():
         target = None if folder is None else folder / name
         if target is not None:

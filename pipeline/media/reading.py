@@ -113,10 +113,7 @@ class MediaReader:
         ]
 
     async def read(self, owner: str, results: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
-        """Read for `model` what was found in arrivals that belong together: one message or the messages of an album.
-
-        visible: how many pictures the turn shows already.
-        """
+        """Read for `model` what was found in one message or album. visible: pictures that the turn shows already."""
         budget = await self.budget(owner, model)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)

@@ -115,10 +115,7 @@ class ChatModel(Protocol):
         """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
 
     async def can(self, part: Part) -> bool:
-        """Whether it takes a part of a request, such as pictures or tools, as far as is known. Never raises ModelError.
-
-        SECOND_LOOK: whether it tells what follows from what was said.
-        """
+        """Whether it takes a part of a request, as far as is known; SECOND_LOOK: judging what follows. Never raises."""
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""

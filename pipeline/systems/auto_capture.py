@@ -134,10 +134,7 @@ class AutoCapture:
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
     async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Kept:
-        """Write what one message asks to remember and what it states, as one change.
-
-        sharer: who shares the note that the message asks for; None: it is not to be shared.
-        """
+        """Write what a message asks to remember and states, as one change. sharer: who shares its note, or None."""
         owner = session.owner
         outcome = _Kept()
         request = requested(message.content)

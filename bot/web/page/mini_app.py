@@ -103,12 +103,10 @@ class MiniApp:
 
 
 def signed_user(init_data: str, bot_token: str, now: datetime) -> int:
-    """The id of the user for whom Telegram has opened a Mini App. Raises NotSigned.
-
-    Of the fields all but `hash` are signed, `signature` too (core.telegram.org/bots/webapps, validating data).
-    """
+    """The id of the user for whom Telegram has opened a Mini App. Raises NotSigned."""
     try:
         fields = dict(parse_qsl(init_data, keep_blank_values=True, strict_parsing=True, max_num_fields=50))
+        # all other fields are signed, `signature` too (core.telegram.org/bots/webapps, validating data)
         shown = fields.pop("hash")
         key = hmac.new(b"WebAppData", bot_token.encode(), hashlib.sha256).digest()
         signed = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))
