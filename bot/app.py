@@ -19,10 +19,11 @@ from bot.commands.settings import AccessCommands, SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
+from bot.commands.voice import VoiceCommands
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
-from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
+from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of, speech_of
 from bot.monitoring import Health
 from bot.services import MemoryServices, replica_of
 from bot.sessions import SessionQueues, SessionRunner
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
     from pipeline.media.files import MediaSources
+    from pipeline.media.speech import Speech
     from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
@@ -127,6 +129,7 @@ class App:
     checker: FactChecker
     tools: McpTools
     replication: Replication | None
+    speech: Speech | None
 
     @property
     def database(self) -> Database:
@@ -327,6 +330,7 @@ def _assemble(
         observe=metrics.turn_finished if metrics is not None else None,
         owe=memory.turns.owe,
     )
+    speech = speech_of(settings, stack)
     lanes = SessionQueues(memory.sessions)
     tool_report = ToolReport(mcp, models)
     status = Status(
@@ -348,7 +352,8 @@ def _assemble(
         MemoryQueries(memory, page_address(settings.web_url)),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
-        SettingsCommands(memory, models, usage.price_of, clock),
+        SettingsCommands(memory, models, usage.price_of, clock, speaks=speech is not None),
+        *([VoiceCommands(memory.preferences)] if speech is not None else []),
         *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
@@ -368,7 +373,21 @@ def _assemble(
     jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
     return App(
-        settings, clock, memory, models, runner, jobs, tasks, health, sources, {}, metrics, checker, mcp, replication
+        settings,
+        clock,
+        memory,
+        models,
+        runner,
+        jobs,
+        tasks,
+        health,
+        sources,
+        {},
+        metrics,
+        checker,
+        mcp,
+        replication,
+        speech,
     )
 
 

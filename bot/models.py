@@ -16,6 +16,7 @@ from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
 from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import MediaReader
+from pipeline.media.speech import Speech
 from pipeline.models.endpoint import Endpoint, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import OpenAIModel
@@ -248,15 +249,26 @@ def media_reader(
 ) -> tuple[MediaReader, MediaSources]:
     """The reader, and where channels say that they are what it fetches from."""
     sources = MediaSources()
-    transcriber = Transcriber(settings.llm_transcription_model, _hearing(settings), settings.llm_timeout)
+    url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
+    transcriber = Transcriber(
+        settings.llm_transcription_model, _audio_endpoint(settings, url, key), settings.llm_timeout
+    )
     stack.push_async_callback(transcriber.close)
     return MediaReader(store, sources, transcriber, budget, imports), sources
 
 
-def _hearing(settings: Settings) -> Endpoint | None:
-    """Where the model is that turns recordings into text; the key of one place is not shown to another."""
-    own, url = settings.llm_transcription_api_key, settings.llm_transcription_base_url
-    if own is None and url is None and not settings.has_endpoint:
+def speech_of(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:
+    """What reads answers aloud; None where no model for that is set."""
+    endpoint = _audio_endpoint(settings, settings.llm_speech_base_url, settings.llm_speech_api_key)
+    if settings.llm_speech_model is None or endpoint is None:
         return None
-    key = own or (settings.openai_api_key if url is None else None)
-    return endpoint_at(url or settings.openai_base_url, key)
+    speech = Speech(settings.llm_speech_model, settings.llm_speech_voice, endpoint, settings.llm_timeout)
+    stack.push_async_callback(speech.close)
+    return speech
+
+
+def _audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:
+    """Where a model is that listens or speaks; the key of one place is not shown to another."""
+    if key is None and url is None and not settings.has_endpoint:
+        return None
+    return endpoint_at(url or settings.openai_base_url, key or (settings.openai_api_key if url is None else None))

@@ -98,7 +98,7 @@ class MemoryServices:
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 
         is_family = settings.memory_scope is MemoryScope.FAMILY
-        self.sharing = Sharing(database, self.ledger, enabled=is_family)
+        self.sharing = Sharing(database, self.ledger, self.undo, enabled=is_family)
         self.search = Search(database, family=is_family)
         self.vectors = Vectors(database)
         self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None

@@ -82,6 +82,10 @@ class Settings(BaseSettings):
     llm_transcription_model: str | None = None
     llm_transcription_base_url: HttpUrl | None = None
     llm_transcription_api_key: SecretStr | None = None
+    llm_speech_model: str | None = None
+    llm_speech_voice: str = "alloy"
+    llm_speech_base_url: HttpUrl | None = None
+    llm_speech_api_key: SecretStr | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
 
@@ -233,12 +237,15 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _transcription_has_an_endpoint(self) -> Settings:
-        own = self.llm_transcription_base_url is not None or self.llm_transcription_api_key is not None
-        if self.llm_transcription_model and not (own or self.has_endpoint):
-            raise ValueError("LLM_TRANSCRIPTION_MODEL needs an endpoint: set LLM_TRANSCRIPTION_BASE_URL")
-        if own and not self.llm_transcription_model:
-            raise ValueError("LLM_TRANSCRIPTION_MODEL is needed with LLM_TRANSCRIPTION_BASE_URL: name the model to use")
+    def _audio_has_endpoints(self) -> Settings:
+        for name in ("llm_transcription", "llm_speech"):
+            model, url = getattr(self, f"{name}_model"), getattr(self, f"{name}_base_url")
+            own = url is not None or getattr(self, f"{name}_api_key") is not None
+            setting = name.upper()
+            if model and not (own or self.has_endpoint):
+                raise ValueError(f"{setting}_MODEL needs an endpoint: set {setting}_BASE_URL")
+            if own and not model:
+                raise ValueError(f"{setting}_MODEL is needed with {setting}_BASE_URL: name the model to use")
         return self
 
     @model_validator(mode="after")

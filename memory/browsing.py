@@ -115,6 +115,7 @@ class MemoryBrowser:
             " max(c.entry_id = 0) AS in_file, json_group_array(coalesce(e.content, json_extract(c.before,"
             " '$.row.content'), '')) AS texts FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
             " WHERE c.owner_id = (SELECT id FROM owners WHERE name = ?) AND c.undone_at IS NULL"
+            " AND c.operation <> 'withdraw'"
             " GROUP BY c.batch ORDER BY c.batch DESC LIMIT ?",
             (owner, PAGE),
         )

@@ -152,3 +152,4 @@ def _is_complete(first: Message, *results: Message) -> bool:
 class Document:
     name: str
     content: bytes
+    is_voice: bool = False  # a recording of a text that was sent

@@ -193,3 +193,7 @@ class ReplyChannel(Protocol):
 
     async def deliver(self, text: str) -> None:
         """Hand over the final reply, after the commit."""
+
+    async def speak(self, answer: str) -> None:
+        """Let an answer that was delivered be heard as well, where that is wanted."""
+        return

@@ -18,7 +18,7 @@ from bot.commands.status import format_cost
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
 from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
-from memory.service.preferences import Notices
+from memory.service.preferences import Notices, VoiceReplies
 
 if TYPE_CHECKING:
     from bot.services import MemoryServices
@@ -36,6 +36,13 @@ GUEST = "guest"
 """What somebody comes in as under MEMORY_SCOPE=family."""
 BUTTONS_PER_ROW = 2
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
+
+VOICE_NOW = {
+    VoiceReplies.AUTO: N_("Voice messages: **when you send one**, my answer comes as one as well."),
+    VoiceReplies.ALWAYS: N_("Voice messages: **every answer** comes as one as well."),
+    VoiceReplies.NEVER: N_("Voice messages: **none** from me."),
+}
+"""What /voice says, by what holds."""
 
 DEFAULT = "default"
 
@@ -74,6 +81,7 @@ class SettingsCommands:
     models: ModelChoice
     price_of: PriceOf
     clock: Clock
+    speaks: bool
 
     @command("settings", N_("Settings of this chat, and how to change them"), access=Access.MANAGERS)
     async def settings(self, call: CommandCall) -> Answer:
@@ -87,9 +95,10 @@ class SettingsCommands:
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         """The commands that change what holds, each with the label of its button and what it is at present."""
         zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
+        chosen = self.services.preferences.known(session.address.owner)
         hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
         language = LANGUAGES[spoken()]
-        if self.services.preferences.known(session.address.owner).language is not None:
+        if chosen.language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
@@ -98,6 +107,7 @@ class SettingsCommands:
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
+            *([("voice", _("Voice"), _(VOICE_NOW[chosen.voice or VoiceReplies.AUTO]))] if self.speaks else []),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
             ("private", _("Start a private talk"), privacy),
         ]
@@ -123,8 +133,8 @@ class SettingsCommands:
     async def _language_buttons(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
         current = (await self.services.preferences.get(chat)).language
-        named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
-        auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
+        named = [choice_button(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
+        auto = choice_button(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("Time zone of this chat"), "[CITY]", repeatable=True, access=Access.MANAGERS)
@@ -163,7 +173,9 @@ class SettingsCommands:
         if notices:
             await self.services.preferences.change(call.session.address.owner, notices=Notices(notices))
         present = self.services.notices_of(call.session.id)
-        choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
+        choice = [
+            choice_button(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()
+        ]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
     @command(
@@ -317,7 +329,7 @@ def _all_languages() -> str:
     return ", ".join(LANGUAGES.values())
 
 
-def _choice(label: str, text: str, *, chosen: bool) -> Button:
+def choice_button(label: str, text: str, *, chosen: bool) -> Button:
     return Button(f"✓ {label}" if chosen else label, text, in_place=True)
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import quoted_name
+from bot.commands.memory_changes import format_undo
 from config.texts import N_, _, in_line
-from memory.buttons import undo_button
+from memory.buttons import Button, undo_button
 
 if TYPE_CHECKING:
     from bot.services import MemoryServices
@@ -34,10 +35,15 @@ class SharingCommands:
         return _only_its_own(await self.services.sharing.unshare(call.session.owner, await self._name_in(call)))
 
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
-    async def withdraw(self, call: CommandCall) -> str:
-        return _only_its_own(
-            await self.services.sharing.unshare(call.session.owner, f"#{tapped_number(call)}", may_all=True)
-        )
+    async def withdraw(self, call: CommandCall) -> CommandResult:
+        entry, change = await self.services.sharing.withdraw(int(tapped_number(call)))
+        again = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
+        return Answer(_only_its_own(entry), again)
+
+    @command("reshare", N_("Undo what was taken out"), "NUMBER", access=Access.OWNER, listed=False)
+    async def reshare(self, call: CommandCall) -> str:
+        undone = await self.services.sharing.share_again(int(tapped_number(call)))
+        return _("That was undone already.") if undone is None else format_undo(undone)
 
     @command("shared", N_("What the family knows"), access=Access.MANAGERS)
     async def shared(self, call: CommandCall) -> str:

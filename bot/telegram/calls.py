@@ -24,7 +24,7 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Re
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.rendering import Chunk, unrendered
+from bot.telegram.rendering import Chunk, File, VoiceNote, unrendered
 from bot.telegram.updates import STOPPED, RawUpdate
 from config.texts import _, in_line
 from config.waiting import Backoff
@@ -182,14 +182,20 @@ async def send_part(
     where: dict[str, Any] = {
         "chat_id": chat_of(address),
         "message_thread_id": thread_of(address),
-        "disable_notification": silent or None,
+        "disable_notification": silent or isinstance(part, VoiceNote) or None,  # its text has had a sound
         "reply_parameters": ReplyParameters(int(reply_to), allow_sending_without_reply=True) if reply_to else None,
         "reply_markup": markup,
     }
 
+    words = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
+
     async def send(what: Chunk) -> str:
         if isinstance(part, Chunk):
             message = await bot.send_message(text=what.text, entities=what.entities, **where)
+        elif isinstance(part, VoiceNote):
+            message = await bot.send_voice(
+                voice=part.content, filename="answer.ogg", read_timeout=FILE_SECONDS, **where
+            )
         else:
             message = await bot.send_document(
                 document=InputFile(part.content, filename=part.name),
@@ -201,9 +207,9 @@ async def send_part(
         return str(message.message_id)
 
     try:
-        return await _entities_or_plain(send, part if isinstance(part, Chunk) else part.caption)
+        return await _entities_or_plain(send, words)
     except SendFailed as failure:
-        if isinstance(part, Chunk) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
+        if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
         # a group may let nobody send files: better the beginning as messages than nothing
         log.warning("file_refused", reason=failure.reason)

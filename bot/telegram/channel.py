@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.telegram.access import AccessControl
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.rendering import Part
+    from bot.telegram.speech import VoiceMessages
     from memory.buttons import Keyboard
     from memory.mail.mailbox import Mailbox
     from memory.messages import Document
@@ -51,9 +52,17 @@ class TelegramChannel:
     """Gives replies to the outbox, and shows meanwhile what goes on."""
 
     def __init__(
-        self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: AccessControl, tasks: BackgroundTasks
+        self,
+        bot: Bot,
+        mailbox: Mailbox,
+        outbox: OutboxSender,
+        door: AccessControl,
+        voice: VoiceMessages,
+        tasks: BackgroundTasks,
     ) -> None:
         self._bot = bot
+        self._voice = voice
+        self._tasks = tasks
         self._door = door
         self.mailbox = mailbox
         self.outbox = outbox
@@ -136,6 +145,11 @@ class TelegramChannel:
     def begins(self, arrival: Arrival) -> None:
         """That its turn begins, the typing shows."""
         self._reactions.begins(arrival)
+
+    def speak(self, arrivals: list[Arrival], answer: str) -> None:
+        """Send the answer to some arrivals as a voice message as well, where that is wanted."""
+        if self._voice.wants(arrivals):
+            self._tasks.start(self._voice.send(arrivals[-1], answer), "speech")
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         # what can't be counted, as on a full disk, is worked on all the same
@@ -243,3 +257,6 @@ class _TelegramReply(ReplyChannel):
     async def deliver(self, text: str) -> None:
         self._channel.mailbox.finished(inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)
+
+    async def speak(self, answer: str) -> None:
+        self._channel.speak(self._arrivals, answer)

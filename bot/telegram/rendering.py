@@ -280,7 +280,14 @@ class File:
     caption: Chunk = Chunk("")  # frozen
 
 
-Part = Chunk | File
+@dataclass(frozen=True, slots=True)
+class VoiceNote:
+    """What is sent as a voice message. Its words have been sent as text, so nothing takes its place."""
+
+    content: bytes
+
+
+Part = Chunk | File | VoiceNote
 
 
 async def laid_out(markdown: str) -> list[Part]:
@@ -297,7 +304,9 @@ async def laid_out(markdown: str) -> list[Part]:
 
 
 async def captioned(markdown: str, document: Document) -> list[Part]:
-    """A file with a text as its caption, which must be short."""
+    """A file with a text as its caption, which must be short; or an answer that is spoken."""
+    if document.is_voice:
+        return [VoiceNote(document.content)]
     caption = render(markdown, LONGEST_CAPTION)[0]
     refused = _("This chat takes no files: let me send them here, or run `mneme export` on the machine that I run on.")
     return [File(document.content, refused, document.name, caption)]

@@ -25,6 +25,7 @@ from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.sources import Contact, Poller, TokenWatch, Webhook
+from bot.telegram.speech import VoiceMessages
 from bot.telegram.updates import UpdateParser
 from bot.web import page_address
 from config.errors import ConfigurationError
@@ -135,7 +136,8 @@ async def run_telegram(app: App) -> None:
             tasks,
             asks_for_role=app.memory.sharing.enabled,
         )
-        channel = TelegramChannel(bot, mailbox, outbox, door, tasks)
+        voice = VoiceMessages(app.speech, app.memory.preferences, outbox)
+        channel = TelegramChannel(bot, mailbox, outbox, door, voice, tasks)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses, app.replication)

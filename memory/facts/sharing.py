@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memory.ledger.ledger import Ledger
+    from memory.ledger.undo import Undo, Undone
     from memory.store.database import Database
 
 
 class Sharing:
     """Shares memories under MEMORY_SCOPE=family; `enabled` is false without that, and then nobody reads any."""
 
-    def __init__(self, database: Database, ledger: Ledger, *, enabled: bool) -> None:
+    def __init__(self, database: Database, ledger: Ledger, undo: Undo, *, enabled: bool) -> None:
         self.enabled = enabled
+        self._undo = undo
         self._database = database
         self._ledger = ledger
 
@@ -59,13 +61,26 @@ class Sharing:
             entry = await change.share(await change.find(name), by)
         return entry, change.number
 
-    async def unshare(self, owner: str, name: str, *, may_all: bool = False) -> Entry:
-        """Have only its owner know a memory. may_all: `#12` may be anybody's. Raises MemoryRefused."""
+    async def withdraw(self, number: int) -> tuple[Entry, int | None]:
+        """Have only its owner know the memory of that number, whoever that is, and the number by which it is undone.
+
+        Raises MemoryRefused.
+        """
+        for entry in await self._shared("e.id = ?", number):
+            async with self._ledger.change(entry.owner, Operation.WITHDRAW, Author.USER) as change:
+                withdrawn = await change.withdraw(entry)
+            return withdrawn, change.number
+        raise MemoryRefused(_("{name} is not shared: /shared shows what is.", name=f"#{number}"))
+
+    async def share_again(self, number: int) -> Undone | None:
+        """Undo the withdrawal of that number; None where it does not stand. Raises MemoryRefused."""
+        query = "SELECT o.name FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = ? AND c.operation = ?"
+        owner = await self._database.value(query, (number, Operation.WITHDRAW))
+        return None if owner is None else await self._undo.undo(str(owner), number, is_withdrawal=True)
+
+    async def unshare(self, owner: str, name: str) -> Entry:
+        """Have only its owner know a memory. Raises MemoryRefused."""
         await self._require_family(owner)
-        number = name.removeprefix("#")
-        others = await self._shared("e.id = ?", int(number)) if may_all and number.isdecimal() else []
-        if others:
-            return await self._unshare(others[0])
         async with self._ledger.change(owner, Operation.SHARE, Author.USER) as change:
             entry = await change.find(name)
             if entry.shared_at is None:
@@ -83,10 +98,6 @@ class Sharing:
         if not await self.includes(owner):
             return []
         return await self._shared("o.name <> ? ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", owner, limit)
-
-    async def _unshare(self, entry: Entry) -> Entry:
-        async with self._ledger.change(entry.owner, Operation.SHARE, Author.USER) as change:
-            return await change.unshare(entry)
 
     async def _shared(self, where: str, *parameters: object) -> list[Entry]:
         # of the family's own chats only: who was turned away shares nothing any more

@@ -223,6 +223,15 @@ class Change:
         await self._set(entry.id, {"shared_at": None, "shared_by": None})
         return await self._by_id(entry.id)
 
+    async def withdraw(self, entry: Entry) -> Entry:
+        """As `unshare`, and so that no undo of its owner's brings the sharing back by the way."""
+        await self._connection.execute(
+            "UPDATE changes SET before = json_set(before, '$.row.shared_at', NULL, '$.row.shared_by', NULL)"
+            " WHERE entry_id = ? AND before IS NOT NULL",
+            (entry.id,),
+        )
+        return await self.unshare(entry)
+
     async def propose(self, entry: Entry, doubt: str, proposal: str | None) -> None:
         await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
 

@@ -82,19 +82,20 @@ class Undo:
         )
         return None if value is None else int(value)
 
-    async def undo(self, owner: str, number: int | None = None) -> Undone | None:
+    async def undo(self, owner: str, number: int | None = None, *, is_withdrawal: bool = False) -> Undone | None:
         """Take back the newest change of an owner that still stands, or the one of that number; None without one.
 
         A person's later edit of MEMORY.md is never lost: the file is left as it is then, and the entries of the
-        change are taken back all the same. Raises MemoryRefused when nothing can be: there are none, a name is in
-        use again, a later change has to do with the same; after an edit the next undo goes on with the change before.
+        change are taken back all the same. is_withdrawal: it is what the bot's owner has done to an entry of theirs,
+        which nobody else undoes. Raises MemoryRefused when nothing can be: there are none, a name is in use again, a
+        later change has to do with the same; after an edit the next undo goes on with the change before.
         """
         owner_id = await known_owner(self._database, owner)
         if owner_id is None:
             return None
         refused: MemoryRefused | None = None
         async with self._database.transaction() as connection:
-            rows = await _standing(connection, owner_id, number)
+            rows = await _standing(connection, owner_id, number, is_withdrawal=is_withdrawal)
             if not rows:
                 return None
             batch = rows[0]["batch"]
@@ -127,13 +128,16 @@ class Undo:
         return Undone(operation, author, tuple(names), _telling(outcomes), refused is not None)
 
 
-async def _standing(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> list[Row]:
+async def _standing(
+    connection: aiosqlite.Connection, owner_id: int, number: int | None, *, is_withdrawal: bool
+) -> list[Row]:
     """What the change of that number, or the newest one, has recorded, newest first; nothing if none still stands."""
+    standing = "undone_at IS NULL AND owner_id = :owner AND (operation = :withdraw) = :is_withdrawal"
     return list(
         await connection.execute_fetchall(
-            "SELECT * FROM changes WHERE undone_at IS NULL AND owner_id = :owner AND batch = coalesce(:number,"
-            " (SELECT max(batch) FROM changes WHERE undone_at IS NULL AND owner_id = :owner)) ORDER BY id DESC",
-            {"owner": owner_id, "number": number},
+            f"SELECT * FROM changes WHERE {standing} AND batch = coalesce(:number,"
+            f" (SELECT max(batch) FROM changes WHERE {standing})) ORDER BY id DESC",
+            {"owner": owner_id, "number": number, "withdraw": Operation.WITHDRAW, "is_withdrawal": is_withdrawal},
         )
     )
 
@@ -141,9 +145,11 @@ async def _standing(connection: aiosqlite.Connection, owner_id: int, number: int
 async def _is_built_on(connection: aiosqlite.Connection, owner_id: int, number: int) -> bool:
     """Whether a later change that stands has to do with the same things, so that it has to go first."""
     touched = "SELECT entry_id FROM changes WHERE batch = :number"
+    # the owner of a withdrawn entry may have undone since what had shared it
+    since = "undone_at >= (SELECT at FROM changes WHERE batch = :number AND operation = 'withdraw')"
     rows = await connection.execute_fetchall(
-        "SELECT 1 FROM changes WHERE owner_id = :owner AND batch > :number AND undone_at IS NULL"
-        f" AND entry_id IN ({touched})"
+        f"SELECT 1 FROM changes WHERE owner_id = :owner AND entry_id IN ({touched})"
+        f" AND ((batch > :number AND undone_at IS NULL) OR (batch <> :number AND {since}))"
         " UNION ALL SELECT 1 FROM entries WHERE superseded_by IN"
         " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL)"
         f" AND superseded_by <> id AND id NOT IN ({touched})",

@@ -397,15 +397,15 @@ class Mailbox:
             number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
                 await connection.execute(
-                    "INSERT INTO documents (outbox_id, name, content) VALUES (?, ?, ?)",
-                    (number, document.name, document.content),
+                    "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
+                    (number, document.name, document.content, document.is_voice),
                 )
 
     async def document(self, item: OutboxItem) -> Document | None:
         """The file that goes with a reply that waits; None where it was forgotten meanwhile."""
         database = self._database.private.database_with(item.id)
-        row = await database.row("SELECT name, content FROM documents WHERE outbox_id = ?", (item.id,))
-        return None if row is None else Document(row["name"], row["content"])
+        row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
+        return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))
 
     async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
         """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""

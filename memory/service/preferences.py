@@ -1,4 +1,4 @@
-"""How each chat wants to be spoken to: language, time zone, notices, model."""
+"""How each chat wants to be spoken to: language, time zone, notices, voice, model."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ class Notices(StrEnum):
     OFF = "off"
 
 
+class VoiceReplies(StrEnum):
+    """Which answers are spoken, where something here can speak."""
+
+    AUTO = "auto"
+    """Those to what was spoken."""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """What a chat has chosen; None: nothing yet."""
@@ -32,6 +41,7 @@ class Preferences:
     client_language: str | None = None  # that of the person's program
     zone: str | None = None  # an IANA name
     notices: Notices | None = None
+    voice: VoiceReplies | None = None
     model: str | None = None  # the name of a configured one
     tools: str | None = None  # what was settled on tools that ask, as JSON
 
@@ -150,4 +160,6 @@ def chat_of(owner: str) -> str:
 
 def _preferences_of(row: Row) -> Preferences:
     values = {name: row[name] for name in _NAMES}
-    return Preferences(**values | {"notices": Notices(values["notices"]) if values["notices"] else None})
+    notices, voice = values["notices"], values["voice"]
+    chosen = {"notices": Notices(notices) if notices else None, "voice": VoiceReplies(voice) if voice else None}
+    return Preferences(**values | chosen)

@@ -95,6 +95,7 @@ class Operation(StrEnum):
     COMPRESS = "compress"
     IMPORT = "import"
     SHARE = "share"
+    WITHDRAW = "withdraw"  # by the bot's owner, of what another has shared: only the owner undoes it
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 Migration = tuple[str, ...]
 
-FIRST_FORMAT = 43
+FIRST_FORMAT = 44
 """The format of `schema.sql`. Those before it were never released.
 
 Its last table is no view: SQLite's integrity check of versions before 3.42 looks for loose pages only then.

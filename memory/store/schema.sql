@@ -405,7 +405,8 @@ CREATE INDEX outbox_waiting ON outbox (channel, session_id, id) WHERE state = 'w
 CREATE TABLE documents (
     outbox_id INTEGER PRIMARY KEY REFERENCES outbox (id) ON DELETE CASCADE,
     name TEXT NOT NULL,
-    content BLOB NOT NULL
+    content BLOB NOT NULL,
+    is_voice INTEGER NOT NULL DEFAULT 0
 );
 CREATE TRIGGER document_is_settled AFTER UPDATE OF state ON outbox WHEN new.state <> 'waiting' BEGIN
     DELETE FROM documents WHERE outbox_id = new.id;
@@ -535,6 +536,7 @@ CREATE TABLE preferences (
     client_language TEXT,
     zone TEXT,
     notices TEXT CHECK (notices IN ('on', 'quiet', 'off')),
+    voice TEXT CHECK (voice IN ('auto', 'always', 'never')),
     model TEXT,
     tools TEXT -- what was settled on tools of other servers, as JSON: by tool, always or never
 );

@@ -79,6 +79,8 @@ class ReplyDelivery:
         except Exception:
             # the reply is in the log, and in the outbox of a channel that has one: the turn is what it was
             log.exception("delivery_failed")
+        if turn.outcome is Outcome.ANSWERED and turn.produced:
+            await turn.channel.speak(turn.produced[-1].content)
 
 
 def _settled_task(turn: Turn) -> TaskResult | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tests.support.serving import ANN, GROUP, labels, press, said, texts
 
 if TYPE_CHECKING:
+    from bot.app import App
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
@@ -54,6 +55,11 @@ async def test_what_is_remembered_for_all_is_known_to_the_family_and_to_nobody_e
         assert KEY not in await says(telegram, "/shared", EVE)
 
 
+async def withdrawal(app: App) -> int:
+    """The number of the newest change by which the bot's owner has withdrawn something."""
+    return int(await app.database.value("SELECT max(batch) FROM changes WHERE operation = 'withdraw'"))
+
+
 async def test_who_shared_it_may_take_it_back_and_so_may_the_bots_owner_and_nobody_else(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -69,11 +75,36 @@ async def test_who_shared_it_may_take_it_back_and_so_may_the_bots_owner_and_nobo
         assert "No longer shared" in await says(telegram, f"/withdraw_{entry.id}", ANN)
         await says(telegram, "Where is the spare key?", BOB)
         assert KEY not in model.requests[-1].prompt
+        press(telegram, "Undo", ANN)
+        await said(telegram, "Restored", ANN)
+        await says(telegram, "Where is the spare key?", BOB)
+        assert KEY in model.requests[-1].prompt
+        assert "No longer shared" in await says(telegram, f"/withdraw_{entry.id}", ANN)
+        # not her act, so not hers to undo: what she undoes is what she did last, and then nothing is as it was
+        assert KEY in await says(telegram, "/undo", EVE)
+        assert "changed again since" in await says(telegram, f"/reshare_{await withdrawal(app)}", ANN)
+        await says(telegram, f"Remember for all: {KEY}", EVE)
+        (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
+        assert "No longer shared" in await says(telegram, f"/withdraw_{entry.id}", ANN)
         assert "The family knows now" in await says(telegram, f"/share_{entry.id}", EVE)
         press(telegram, "Undo", EVE)
         await said(telegram, "Restored", EVE)
         assert "Nothing is shared yet" in await says(telegram, "/shared", BOB)
         assert "is for the bot's owner" in await says(telegram, f"/withdraw_{entry.id}", EVE)
+
+
+async def test_what_was_withdrawn_is_not_shared_again_by_an_undo_of_something_else(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(**FAMILY) as app:
+        await says(telegram, "/letin 6006 family")
+        await says(telegram, f"Remember for all: {KEY}", EVE)
+        (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
+        await says(telegram, f"/edit #{entry.id} The key is under the mat", EVE)
+        assert "under the mat" in await says(telegram, "/shared", BOB)
+        await says(telegram, f"/withdraw_{entry.id}", ANN)
+        assert KEY in await says(telegram, "/undo", EVE)
+        assert "Nothing is shared yet" in await says(telegram, "/shared", BOB)
 
 
 async def test_a_quiet_line_and_a_card_offer_to_share_and_what_is_said_later_is_not_shared_by_itself(

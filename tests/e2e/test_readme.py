@@ -65,8 +65,8 @@ async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
 
 async def test_the_slash_commands_of_the_pages_are_the_ones_there_are(start: OpenApp) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
-    async with start(memory_scope="family") as app:  # which has all of them
-        assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help", "withdraw"}
+    async with start(memory_scope="family", llm_speech_model="tts-1") as app:  # which has all of them
+        assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
 
 
 def test_the_settings_that_the_pages_name_exist() -> None:

@@ -149,3 +149,76 @@ async def test_a_long_recording_is_read_like_a_document(
     assert told.startswith("[file] [recording 1: talk.mp3, written down, in 8 parts from part 1 to part 8;")
     assert len(told) < 2_500
     assert "Sentence 512 of the talk" in model.requests[1].said[-1]
+
+
+SPEAKS = {**HEARS, "llm_speech_model": "tts-1", "llm_speech_voice": "nova"}
+
+
+def spoken(telegram: BotApiServer) -> list[str]:
+    """What the bot has said aloud, in order."""
+    return [recording.decode().removeprefix("OggS ") for recording in telegram.documents]
+
+
+async def test_a_voice_message_is_answered_by_one_too_and_a_written_one_is_not(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.spoken, model.speech_formats = "Is it raining?", ("opus",)
+    async with serve(**SPEAKS):
+        telegram.user_says("Good morning", chat_id=ANN)
+        await telegram.wait_for(lambda: "You said: Good morning" in texts(telegram))
+        model.script(Says("**No.** It says so at https://www.weather.example/lviv?day=1\n\n```\nrain = 0\n```"))
+        telegram.user_says(chat_id=ANN, sends=voice())
+        await telegram.wait_for(lambda: spoken(telegram))
+    # Heard: ... is under the text, which came first
+    assert "Heard: Is it raining?" in texts(telegram)[-2]
+    assert spoken(telegram) == ["No. It says so at weather.example"]
+    assert model.read_aloud[0] | {"input": ""} == {
+        "model": "tts-1",
+        "voice": "nova",
+        "input": "",
+        "response_format": "opus",
+    }
+    assert [call.params["disable_notification"] for call in telegram.calls_to("sendVoice")] == [True]
+
+
+async def test_what_is_spoken_is_chosen_by_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    model.spoken, model.speech_formats = "Good evening", ("mp3",)
+    async with serve(**SPEAKS) as app:
+        telegram.user_says("/voice always", chat_id=ANN)
+        await telegram.wait_for(lambda: any("every answer" in text for text in texts(telegram)))
+        telegram.user_says("Good morning", chat_id=ANN)
+        await telegram.wait_for(lambda: spoken(telegram))
+        telegram.user_says("/voice never", chat_id=ANN)
+        await telegram.wait_for(lambda: any("none" in text for text in texts(telegram)))
+        await answered(telegram, app, voice())
+        telegram.user_says("/settings", chat_id=ANN)
+        await telegram.wait_for(lambda: any("/voice" in text for text in texts(telegram)))
+    assert spoken(telegram) == ["You said: Good morning"]
+    # a server that makes no Opus is asked for it once
+    assert [asked["response_format"] for asked in model.read_aloud] == ["mp3"]
+
+
+@pytest.mark.parametrize("refusing", ["the model", "the reader"])
+async def test_where_nothing_can_be_spoken_the_text_is_the_answer(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, refusing: str
+) -> None:
+    model.spoken = "Good evening"
+    if refusing == "the reader":
+        model.speech_formats = ("opus",)
+        telegram.register_chat(ANN)
+        telegram.forbid_voice_messages(ANN)
+    async with serve(**SPEAKS) as app:
+        await answered(telegram, app, voice())
+        telegram.user_says("Good night", chat_id=ANN)
+        await telegram.wait_for(lambda: "You said: Good night" in texts(telegram))
+        if refusing == "the reader":
+            await telegram.wait_for(lambda: telegram.calls_to("sendVoice"))
+    assert spoken(telegram) == []
+    assert len(texts(telegram)) == 2
+
+
+async def test_without_a_model_that_speaks_there_is_no_such_command(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("/voice always", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram))
+    assert "every answer" not in texts(telegram)[0]

@@ -70,6 +70,9 @@ class FakeChannel:
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         """Nothing keeps them."""
 
+    async def speak(self, answer: str) -> None:
+        """It has no sound."""
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]
 

@@ -36,7 +36,20 @@ if TYPE_CHECKING:
 _ALL = Filter()
 PEOPLE, GROUPS, GUEST = ("1", "2", "3", "4"), ("-10", "-20"), "9"
 CHATS = (*PEOPLE, *GROUPS, GUEST)
-ACTS = ("remember", "remember", "say", "share", "share", "unshare", "withdraw", "rewrite", "edit", "forget", "undo")
+ACTS = (
+    "remember",
+    "remember",
+    "say",
+    "share",
+    "share",
+    "unshare",
+    "withdraw",
+    "reshare",
+    "rewrite",
+    "edit",
+    "forget",
+    "undo",
+)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(CHATS), st.sampled_from((*ACTS, "admit", "expel", "forget all", "tidy")), st.integers(0, 3)
@@ -64,6 +77,7 @@ class Family:
         self.of: dict[str, str] = {}
         self.shared: set[str] = set()
         self.maybe: set[str] = set()
+        self.withdrawn: dict[int, list[str]] = {}
         self.family = set(PEOPLE)
 
     async def _budget(self, _owner: str, _model: object = None) -> Budget:
@@ -94,12 +108,16 @@ class Family:
                 await sharing.expel(owner)
                 self.family.discard(chat)
             case "undo":
-                self.maybe |= {word for word, holder in self.of.items() if holder == chat}
-                await self.memory.undo.undo(owner)
+                own = [word for word, holder in self.of.items() if holder == chat]
+                self.maybe.update(own)
+                if await self.memory.undo.undo(owner) is not None:
+                    self._touched(own)
             case "forget all":
                 await self.memory.forgetting.forget_all(owner)
                 self.shared -= {word for word, holder in self.of.items() if holder == chat}
                 self.maybe -= {word for word, holder in self.of.items() if holder == chat}
+            case "reshare":
+                await self._reshare(which)
             case "tidy":
                 await self.memory.weekly.run(owner)
             case _ if entry is None:
@@ -111,8 +129,9 @@ class Family:
                 await sharing.unshare(owner, f"#{entry.id}")
                 self._no_longer(words)
             case "withdraw":
-                await sharing.unshare("telegram:1", f"#{entry.id}", may_all=True)
+                _, number = await sharing.withdraw(entry.id)
                 self._no_longer(words)
+                self.withdrawn[number or 0] = words
             case "forget":
                 await entries.remove(owner, f"#{entry.id}")
                 self._no_longer(words)
@@ -126,7 +145,24 @@ class Family:
                 self.maybe |= {word} if self.maybe.intersection(words) else set()
                 self._no_longer(words)
 
+    async def _reshare(self, which: int) -> None:
+        """The bot's owner undoes a withdrawal: only what nobody has touched since is shared again."""
+        if which >= len(self.withdrawn):
+            return
+        number, words = list(self.withdrawn.items())[which]
+        if await self.memory.sharing.share_again(number) is not None:
+            assert words, "its owner has done something to it since"
+            self.shared.update(words)
+            self.maybe.update(words)
+            del self.withdrawn[number]
+
+    def _touched(self, words: list[str]) -> None:
+        for number, withdrawn in self.withdrawn.items():
+            if set(withdrawn) & set(words):
+                self.withdrawn[number] = []
+
     def _no_longer(self, words: list[str]) -> None:
+        self._touched(words)
         self.shared.difference_update(words)
         self.maybe.difference_update(words)
 

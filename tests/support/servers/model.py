@@ -242,9 +242,10 @@ class ModelServer:
 
     window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result,
     or a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
-    pictures; if not, they are refused. spoken: what it hears in a recording; None: it can't hear. thinking: seconds
-    before an answer begins; pace: between two pieces of it. `pages` are what it answers besides chat completions:
-    targets and their JSON; `visited` is what was asked. `embedder` makes vectors.
+    pictures; if not, they are refused. spoken: what it hears in a recording; None: it can't hear. speech_formats: what
+    it reads aloud in; none: it can't speak. thinking: seconds before an answer begins; pace: between two pieces of it.
+    `pages` are what it answers besides chat completions: targets and their JSON; `visited` is what was asked.
+    `embedder` makes vectors.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -260,6 +261,8 @@ class ModelServer:
         self.keys: set[str] = set()
         self.sees = False
         self.spoken: str | None = None
+        self.speech_formats: tuple[str, ...] = ()
+        self.read_aloud: list[dict[str, str]] = []
         self.refused: list[str] = []
         self.refuses: tuple[Refuses, ...] = ()
         self.pages: dict[str, object] = {}
@@ -353,7 +356,22 @@ class ModelServer:
             return _error(Fails(400, f"file must be one of the following types: {HEARD}"))
         return Answer(200, json.dumps({"text": self.spoken}).encode())
 
+    def _speak(self, request: Request) -> Answer:
+        self.keys.add(request.header("authorization").removeprefix("Bearer "))
+        asked = json.loads(request.body)
+        self._changed.set()
+        if not self.speech_formats or {"model", "voice", "input"} - asked.keys():
+            return _error(Fails(404, "no such model"))
+        if asked.get("response_format", "mp3") not in self.speech_formats:
+            return _error(Fails(400, f"response_format must be one of {self.speech_formats}"))
+        if not 0 < len(asked["input"]) <= 4096:
+            return _error(Fails(400, "input must have 1 to 4096 characters"))
+        self.read_aloud.append(asked)
+        return Answer(200, b"OggS " + asked["input"].encode(), content_type="audio/ogg")
+
     async def _besides_chat(self, request: Request) -> Answer:
+        if request.target.endswith("/audio/speech"):
+            return self._speak(request)
         if request.target.endswith("/audio/transcriptions"):
             return self._transcribe(request)
         if request.target.endswith("/embeddings"):

@@ -198,6 +198,13 @@ class BotApiServer:
             raise KeyError(chat_id)
         chat.takes_reactions = False
 
+    def forbid_voice_messages(self, chat_id: int) -> None:
+        """Have the person in a chat that the bot knows take no voice messages."""
+        chat = self._methods.chats.get(chat_id)
+        if chat is None:
+            raise KeyError(chat_id)
+        chat.refuses_voice = True
+
     def owns(self, user_id: int, chat_id: int) -> None:
         """Have a person own a group."""
         self._methods.owners.add((chat_id, user_id))

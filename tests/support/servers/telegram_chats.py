@@ -43,6 +43,7 @@ class Chat:
     moved_to: int | None = None
     reactions: dict[int, str] = field(default_factory=dict)
     takes_reactions: bool = True
+    refuses_voice: bool = False
 
     def as_json(self) -> JsonObject:
         """The chat as the Bot API writes it."""

@@ -94,6 +94,7 @@ class Methods:
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
             "sendMessageDraft": self._send_message_draft,
+            "sendVoice": self._send_voice,
             "setChatMenuButton": self._set_chat_menu_button,
             "setMessageReaction": self._set_message_reaction,
             "setMyCommands": self._set_my_commands,
@@ -149,6 +150,22 @@ class Methods:
         shown = {"file_id": file_id, "file_unique_id": file_id, "file_name": document.name}
         self.documents[file_id] = document.content
         return chat.put(fill_markup(message | {"document": shown | {"file_size": len(document.content)}}, markup))
+
+    def _send_voice(self, params: JsonObject) -> JsonObject:
+        voice = params.get("voice")
+        if not isinstance(voice, Upload) or not voice.content:
+            raise bad_request("file must be non-empty")
+        chat = self.chats.named_by(params)
+        if chat.refuses_voice:
+            raise bad_request("user restricted receiving of voice messages")
+        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
+        replied = _replied(chat, params)
+        if replied is not None:
+            message["reply_to_message"] = chat.quoted(replied)
+        file_id = f"AwACAgIAAx-{message['message_id']}"
+        self.documents[file_id] = voice.content
+        shown = {"file_id": file_id, "file_unique_id": file_id, "duration": 0, "mime_type": "audio/ogg"}
+        return chat.put(message | {"voice": shown | {"file_size": len(voice.content)}})
 
     def _send_message_draft(self, params: JsonObject) -> bool:
         formatted = _formatted(params, may_be_empty=True)

@@ -1,0 +1,78 @@
+"""Answers as voice messages beside their text, which is what is delivered for sure and has the buttons under it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.telegram.rendering import render
+from memory.errors import StoreError
+from memory.messages import Document
+from memory.service.preferences import VoiceReplies
+
+if TYPE_CHECKING:
+    from bot.telegram.outbox import OutboxSender
+    from memory.service.preferences import PreferenceStore
+    from pipeline.arrival import Arrival
+    from pipeline.media.speech import Speech
+
+log = structlog.get_logger(__name__)
+
+MOST_CHARACTERS = 4_000
+"""Of an answer that is read aloud: some minutes, and OpenAI takes 4,096."""
+_ADDRESS = re.compile(r"https?://(?:www\.)?([^/\s?#]+)\S*")
+_ENDS = re.compile(r"[.!?…。！？]+[\"'”’»)]*(?=\s)|[。！？]|\n")
+
+
+class VoiceMessages:
+    """Has answers spoken where a chat wants that. speech None: nothing here can speak."""
+
+    def __init__(self, speech: Speech | None, preferences: PreferenceStore, outbox: OutboxSender) -> None:
+        self._speech = speech
+        self._preferences = preferences
+        self._outbox = outbox
+
+    def wants(self, arrivals: list[Arrival]) -> bool:
+        """Whether the answer to some arrivals is to be spoken."""
+        chosen = self._preferences.known(arrivals[-1].address.owner).voice or VoiceReplies.AUTO
+        if self._speech is None or chosen is VoiceReplies.NEVER:
+            return False
+        files = [file for arrival in arrivals for file in arrival.files]
+        has_spoken = any(file.kind.is_own_voice and not file.quoted for file in files)
+        return chosen is VoiceReplies.ALWAYS or has_spoken
+
+    async def send(self, arrival: Arrival, answer: str) -> None:
+        """Have an answer spoken, and sent by the outbox. What fails is left out: the text has been sent."""
+        text = spoken_text(answer)
+        if self._speech is None or not text:
+            return
+        audio = await self._speech.speak(text)
+        if audio is None:
+            return
+        session_id = arrival.address.session_id
+        try:
+            await self._outbox.mailbox.answer(
+                session_id, "", reply_to=arrival.reply_to, document=Document("answer.ogg", audio, is_voice=True)
+            )
+        except StoreError as error:
+            log.warning("voice_message_not_kept", reason=error.loggable)
+        else:
+            self._outbox.kick(session_id)
+
+
+def spoken_text(markdown: str) -> str:
+    """What of an answer is read aloud: no code blocks, of addresses the host, and of a long one the beginning."""
+    pieces = []
+    for chunk in render(markdown[: 5 * MOST_CHARACTERS]):
+        encoded = chunk.text.encode("utf-16-le")  # entities count in UTF-16 code units
+        for entity in sorted(chunk.entities, key=lambda entity: -entity.offset):
+            if entity.type == entity.PRE:
+                encoded = encoded[: 2 * entity.offset] + encoded[2 * (entity.offset + entity.length) :]
+        pieces.append(encoded.decode("utf-16-le"))
+    text = re.sub(r"\n{2,}", "\n\n", _ADDRESS.sub(r"\1", "\n".join(pieces))).strip()
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    ends = [match.end() for match in _ENDS.finditer(text, 0, MOST_CHARACTERS)]
+    return text[: ends[-1] if ends else MOST_CHARACTERS].rstrip()
