@@ -223,7 +223,7 @@ def _assemble(
     effects = Effects(memory.database)
     skills = Skills(settings.mneme_data_dir)
     approvals = Approvals(memory.preferences)
-    # an embedded model has its hands full with memory's own tools
+    # memory's own tools are as many as an embedded model can handle
     must_exist = settings.mcp_config is not None
     servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
     mcp = McpTools(servers, approvals, effects.record, settings.mcp_tool_tokens)

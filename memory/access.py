@@ -27,7 +27,7 @@ _LENGTH = 10
 
 
 ASKED_PER_HOUR = 5
-"""Strangers at most about whom the owner is asked in an hour, so that nobody fills their chat by being many."""
+"""Questions about strangers that the owner gets in an hour at most: more would flood their chat."""
 _HOUR = timedelta(hours=1)
 _LEAVE_FAMILY = "DELETE FROM family WHERE owner = ?"
 

@@ -34,7 +34,7 @@ Keyboard = tuple[tuple[Button, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is told under a reply without being part of it, and what may be done about it."""
+    """A line under a reply, with its buttons; it is no part of the answer."""
 
     text: str
     keyboard: Keyboard = ()

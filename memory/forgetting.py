@@ -38,7 +38,7 @@ class Forgetting:
         self._elsewhere: list[Forget] = []
 
     def also(self, forget: Forget) -> None:
-        """Have `forget_all` ask another place too that holds what was said."""
+        """Have `forget_all` also clear another place that holds messages."""
         self._elsewhere.append(forget)
 
     async def extent(self, owner: str) -> Extent:

@@ -62,12 +62,12 @@ class Arrival:
 
     @property
     def origin_mark(self) -> str:
-        """What tells of a forward whom it is from; empty for everything else."""
+        """Names the author of a forwarded message; empty for all others."""
         return f"(from {self.origin}) " if self.origin else ""
 
     @property
     def reply_to(self) -> str | None:
-        """The message that the reply quotes: where several people talk, it shows whom it answers."""
+        """The message that the reply quotes: in groups it shows who is answered."""
         return self.message_id if self.speaker is not None else None
 
     @property
@@ -105,7 +105,7 @@ QUOTED_CHARACTERS = 80
 
 
 def given_up(arrivals: Iterable[Arrival]) -> str:
-    """What is said of arrivals that the program was killed over: why nothing comes of them, and which they are."""
+    """Says why messages that crashed the program get no answer, and which they are."""
     words = " ".join(" ".join(arrival.text for arrival in arrivals)[:QUOTED_CHARACTERS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
 

@@ -15,7 +15,7 @@ class Phase(StrEnum):
     """When a system runs. What comes before the reply ends where a system fails; what comes after needs an answer."""
 
     INPUT = "input"
-    """At once: what was said is kept, whatever happens then."""
+    """At once: the message is stored, whatever happens then."""
     PREPARE = "prepare"
     """Only so many turns at a time."""
     ANSWER = "answer"

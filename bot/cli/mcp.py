@@ -74,7 +74,7 @@ def list_servers() -> None:
         typer.echo(f"There are none in {path}: add one with `mneme mcp add`.", err=True)
     for server in config.servers:
         what = server.transport
-        # neither arguments nor the rest of an address: keys stand there
+        # neither arguments nor the rest of an address: they may hold keys
         typer.echo(f"{server.name}  {what.host if isinstance(what, HttpServer) else what.command}")
     for name, trouble in config.troubles.items():
         typer.echo(f"{name}  {trouble}")

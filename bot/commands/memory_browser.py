@@ -34,7 +34,7 @@ PAGE = 10
 MOST_FOUND = 100
 """Entries at most that /memory search pages through."""
 RECALLED_SHOWN = 5
-"""Messages of those that the last request quoted, which /memory why shows."""
+"""How many quoted messages of the last request /memory why shows."""
 RESULTS = 8
 """Results of /recall."""
 PAGE_TOKENS = 800
@@ -212,7 +212,7 @@ class MemoryQueries:
 
 
 async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
-    """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
+    """The name inside quotes; None where the quotes belong to an entry's name."""
     match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
     return None if match is None or await entries.holder(owner, argument) else match["name"]
 

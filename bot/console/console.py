@@ -92,7 +92,7 @@ class ConsoleChannel(Channel, ReplyChannel):
 
 
 def _saved(document: Document) -> str:
-    """Write a file, readable for its owner only and in nobody's place; the sentence that says where it is."""
+    """Write a file that only its owner may read, and overwrite none; the sentence that says where it is."""
     target = Path.cwd() / document.name
     others = (target.with_stem(f"{target.stem}-{number}") for number in itertools.count(2))
     for path in itertools.chain([target], others):

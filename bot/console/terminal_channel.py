@@ -150,7 +150,7 @@ class TerminalChannel(ConsoleChannel):
         self._wait = _Wait(name)
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Show a question, and what to type in the place of its buttons; nobody else is here whom it could be about."""
+        """Show a question, and what to type instead of pressing its buttons."""
         answers = [f"- `{button.text.partition('_')[0]}`: {button.label}" for row in keyboard for button in row]
         self.show_beside("\n".join([question, "", *answers]))
         self._wait = _Wait(_("waiting for your answer"))
@@ -175,7 +175,7 @@ class TerminalChannel(ConsoleChannel):
         self._print(_markdown(_shown(text)))
 
     def _give_up(self) -> None:
-        """What stands there is no part of what follows."""
+        """Mark the text so far as unfinished: the next text does not continue it."""
         started, self._stream = self._stream.begun, MarkdownStream()
         if started:
             self._print(_dim(_("(This was not finished.)")))

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 TELEGRAM_PATIENCE = 10.0
 """Seconds to wait for Telegram."""
 CLOCK_SECONDS = 60
-"""How far this machine's clock may be off: a minute shows in what is said of days and times."""
+"""How far this machine's clock may be off: a minute already shows in days and times."""
 NO_TOKEN = "Run `mneme setup` to have the bot in Telegram."  # noqa: S105  # a sentence
 WRONG_TOKEN = "Copy TELEGRAM_BOT_TOKEN again from @BotFather, or run `mneme setup`."  # noqa: S105  # a sentence
 UNREACHABLE = "Check this machine's network, TELEGRAM_PROXY and TELEGRAM_API_URL."

@@ -79,7 +79,7 @@ def mcp_of(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
 
 
 def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:
-    """Whose requests are taken: those that name this machine or the address outside, and no other."""
+    """Accepts requests that name this machine or the address outside, and no others."""
     # a web page can point a name of its own at 127.0.0.1, and the browser would let it in
     here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
     hosts, origins = [*here], [f"http://{name}" for name in here]

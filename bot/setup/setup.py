@@ -194,7 +194,7 @@ def _tools(env_file: Path) -> None:
     """Offer the servers of tools that need no key, once: whoever has any knows where they are."""
     settings = load_settings(env_file)
     path = settings.mcp_file
-    # the embedded model has its hands full with the tools of memory
+    # memory's own tools are as many as an embedded model can handle
     if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
         return
     say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED) + ".")

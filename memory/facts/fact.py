@@ -38,7 +38,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something learned: what it is about, what is said of it, its kind, since and until when, and on what evidence."""
+    """Something learned: subject, statement, kind, since and until when, and the evidence."""
 
     subject: str
     text: str
@@ -137,10 +137,7 @@ def is_foreign(message: Message) -> bool:
 
 
 def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
-    """The telling words of `text` that stand in a foreign message alone: no look at them talks those away.
-
-    own: what the program knows besides, such as names. Of a script without spaces the words are pairs of characters.
-    """
+    """Telling words of `text` that only foreign messages contain, but `own` ones such as names: no look overrules them."""
     foreign = _telling("\n".join(message.content for message in messages if is_foreign(message)))
     shared = _telling(text) & foreign if foreign else foreign
     if not shared:

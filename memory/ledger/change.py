@@ -270,7 +270,7 @@ class Change:
         return await self._first(f"e.line = ? AND {CURRENT}", line)
 
     async def archive(self, entry: Entry) -> None:
-        """Have an entry stand in no prompt any more; it stays searchable."""
+        """Take an entry out of all prompts; it stays searchable."""
         await self._set(entry.id, {"archived_at": self._now})
 
     async def renew(self, entry: Entry) -> Entry:

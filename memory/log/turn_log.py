@@ -111,7 +111,7 @@ class TurnLog:
         self._owed.clear()
 
     async def lost_private_talk(self, session_id: str) -> bool:
-        """Whether a restart has lost what was said before in a private talk; True once."""
+        """Whether a restart has lost the start of a private talk; true once."""
         return await self._database.private.was_interrupted(session_id)
 
     async def commit(self, turn: FinishedTurn) -> int:

@@ -385,7 +385,7 @@ class Mailbox:
         silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"
         database = await self._database.private.database_of(session_id)
-        # the file learns that the mail is answered, and nothing of what was said
+        # the file records that the mail is answered, and none of its words
         if database is not self._database:
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(

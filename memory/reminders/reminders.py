@@ -62,7 +62,7 @@ class Offer:
 
 
 class Reminders:
-    """What is to be told to whom at what hour."""
+    """Stores reminders: their texts, chats and times."""
 
     def __init__(
         self,

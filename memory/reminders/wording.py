@@ -70,7 +70,7 @@ def buttons(reminder: Reminder) -> Keyboard:
 
 
 def message(due: Due, now: datetime) -> str:
-    """What is told when a reminder is due, with what can be tapped."""
+    """The message of a due reminder, with commands to tap."""
     reminder = due.reminder
     taps = (
         _(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Notices(StrEnum):
-    """What is told beside answers: with a sound, without one, or not at all."""
+    """Messages beside answers: with a sound, without one, or none."""
 
     ON = "on"
     QUIET = "quiet"

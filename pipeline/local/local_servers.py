@@ -17,7 +17,7 @@ USUAL_PORTS: Mapping[str, int] = MappingProxyType({"Ollama": 11434, "LM Studio":
 """Where each server listens unless it is told otherwise."""
 
 NO_KEY = "none"
-"""What stands in OPENAI_API_KEY for a server that asks for no key."""
+"""The value of OPENAI_API_KEY for a server that needs no key."""
 
 _CONNECT_SECONDS = 0.3
 _ANSWER_SECONDS = 2.0

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 PART_CHARACTERS = 3_000
 """How long a part gets: some 750 tokens, so that a few of them fit into every window."""
 MOST_CHARACTERS = 2_000_000
-"""What is kept of a document: a thousand pages of a book."""
+"""Characters of a document that are stored: a thousand pages of a book."""
 MOST_PAGES = 1_000
 PDF_SECONDS = 30
 """How long reading a PDF may take."""

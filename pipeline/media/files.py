@@ -71,7 +71,7 @@ def is_other_image(content: bytes) -> bool:
 
 
 def blind(model: str, name: str | None = None) -> str:
-    """What is said where a model does not see. name: of the picture, where one is meant."""
+    """The text for a model that takes no pictures. name: of the picture, where one is meant."""
     if name is None:
         return _(
             "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 MOST_IMAGES = 10
 """Pictures that a turn shows at once: as many as an album has."""
 SHORT_TOKENS = 3_000
-"""A document up to this length stands in the turn; a longer one is read in parts."""
+"""A document up to this length is shown whole; a longer one is read in parts."""
 HEARD = 200
 """Characters that are shown to the user of what was heard."""
 BEGINNING = 1_500

@@ -96,7 +96,7 @@ class EndpointCapabilities:
         return ModelWindow(context, max(1, min(longest, context // 2)))
 
     async def recall(self, endpoint: Endpoint) -> None:
-        """Read what is kept of the endpoint, where that has not been done yet. What can't be read is not known."""
+        """Read the stored facts on the endpoint, once. What can't be read counts as unknown."""
         url = endpoint.address
         if url == self._url:
             return

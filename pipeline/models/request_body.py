@@ -1,4 +1,4 @@
-"""A request as JSON for chat completions, with all its optional parts or without those that a server refuses."""
+"""A request as JSON for chat completions, with all its optional parts or without the ones that a server refuses."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def of_messages(among: Collection[Part]) -> list[Part]:
 
 def _messages(messages: list[Message], without: Collection[str]) -> list[dict[str, Any]]:
     if Part.TOOLS in without:
-        # a server without tools knows neither calls nor results; what came of them stands in the answer that followed
+        # a server without tools knows neither calls nor results; the answer that followed has their outcome
         messages = [m for m in messages if m.role is not Role.TOOL and (m.content or not m.tool_calls)]
     made = [_message(message, with_calls=Part.TOOLS not in without) for message in messages]
     if Part.IMAGES not in without:
@@ -119,7 +119,7 @@ def _messages(messages: list[Message], without: Collection[str]) -> list[dict[st
 
 
 def _joined(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict[str, Any]]:
-    """Messages with neighbours of the same one of `roles` made one, but for those that call tools."""
+    """Merge neighbouring messages of the same one of `roles`, except ones that call tools."""
     made: list[dict[str, Any]] = []
     for message in messages:
         last = made[-1] if made else {}

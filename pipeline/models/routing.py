@@ -1,4 +1,4 @@
-"""Which model answers, and whom first: by tier, with a fallback, within the day's tokens, as a chat has chosen."""
+"""Which model answers: by tier, with fallbacks, within the day's tokens, and as a chat has chosen."""
 
 from __future__ import annotations
 

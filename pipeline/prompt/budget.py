@@ -73,7 +73,7 @@ class Budget:
         return min(MEMORY_TOKENS, self.free // 4)
 
     def activation(self, limit: int) -> int:
-        """The memories that activate: what is wanted, in a small window an eighth of what is free."""
+        """Activated memories: the configured tokens, in a small window at most an eighth of the free ones."""
         return min(limit, self.free // 8)
 
     @property

@@ -64,7 +64,7 @@ log = structlog.get_logger(__name__)
 SHARED_TOKENS = 300
 MOST_SHARED = 40
 SHARED_CHARACTERS = 300
-"""What others of the family share stands in every request, the newest in so much room; more of it is found."""
+"""Of what the family shares, the newest so far as they fit are in every request, and search finds more."""
 
 
 @dataclass(frozen=True, slots=True)

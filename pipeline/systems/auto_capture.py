@@ -163,7 +163,7 @@ class AutoCapture:
         return outcome
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Kept) -> None:
-        """Keep what was asked to be remembered: an entry like any other, whose line stands in MEMORY.md."""
+        """Store an explicit request to remember: an entry whose line is also written into MEMORY.md."""
         try:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
@@ -177,7 +177,7 @@ class AutoCapture:
             await change.know_line(entry, line)
 
     async def _new_note(self, owner: str, what: str, outcome: _Kept) -> str | None:
-        """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
+        """The text to note in MEMORY.md; None if it is there. A memory that says it is reinforced."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
         return None if await self.lookup.is_written(what, owner) else what
 
@@ -305,7 +305,7 @@ def _is_of_the_speaker(captured: Captured) -> bool:
 
 
 def _kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
-    """What a capture is kept as. Only what the bot is told to do for good stands in every request: S4's policies."""
+    """The kind and priority of a capture. Only standing instructions to the bot go into every request (S4)."""
     if captured.is_standing:
         is_policy = captured.kind is CaptureKind.CONSTRAINT
         return (Kind.POLICY, None) if is_policy else (Kind.PREFERENCE, Priority.HIGH)

@@ -102,7 +102,7 @@ class InputSanitizing:
 
 @dataclass(slots=True)
 class _Said:
-    """What arrivals that belong together brought, what is told of that, and what was said of it."""
+    """The media of arrivals that belong together, what is reported of them, and the text with them."""
 
     brought: list[Attachment]
     material: list[Message]

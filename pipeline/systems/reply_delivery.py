@@ -50,7 +50,7 @@ class ReplyDelivery:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
-        # what is told in a private talk goes with it, and so would the buttons under it
+        # shown in a private talk, notices would be deleted with it, and so would their buttons
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.line for notice in waiting]
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
@@ -132,7 +132,7 @@ def _keyboard(turn: Turn) -> Keyboard:
 
 
 class MemoryPersist:
-    """Has `[HH:mm] User: ... | Assistant: ...` stand in the note of the day on which the answer was given."""
+    """Writes `[HH:mm] User: ... | Assistant: ...` into the note of the day of the answer."""
 
     name = "MemoryPersist"
 

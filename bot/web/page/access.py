@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 COOKIE = "mneme"
 HEADER = "x-mneme"
-"""Stands in each request of the page for data."""
+"""The header of each request for data."""
 HOURS = 12
 """How long a browser stays let in."""
 POLICY = (

@@ -81,7 +81,7 @@ class PageData:
         return {}
 
     async def search(self, words: str) -> Json:
-        """What fits words: memories, and exchanges with what was said around them."""
+        """Memories that match words, and exchanges with their context."""
         if not words.strip():
             return {"found": []}
         found = []

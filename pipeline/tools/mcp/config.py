@@ -47,7 +47,7 @@ class Trouble:
         return _(self.text, **self.values)
 
 
-# these are shown in chats, so no path of the machine stands in them
+# shown in chats, so they contain no path of the machine
 UNREADABLE = N_("{path} can't be read ({reason}).")
 NO_JSON = N_("Line {line} of {path} is no JSON: a comma or a quotation mark may be missing there.")
 NO_SERVERS = N_('{path} has no servers in it: write {{"mcpServers": {{...}}}}, or use `mneme mcp add`.')

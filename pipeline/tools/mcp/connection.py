@@ -109,7 +109,7 @@ class ServerConnection:
             await asyncio.wait([self._task])
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> CallToolResult:
-        """What a tool answers, be it an error of its own. Raises CallFailed."""
+        """A tool's result, which may be an error of its own."""
         client, name = self._client, self.config.name
         if client is None:
             raise CallFailed(f"the server {name} is off now: go on without it, and say so")
@@ -244,7 +244,7 @@ class ServerConnection:
         self._status = response.status_code
 
     def _why(self, error: BaseException) -> Trouble:
-        """What has gone wrong, for a person. What the server says itself stands in it nowhere."""
+        """What has gone wrong, for a person. It never contains the server's own words."""
         # the library's task groups wrap what went wrong
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
