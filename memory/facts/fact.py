@@ -137,7 +137,7 @@ def is_foreign(message: Message) -> bool:
 
 
 def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
-    """Telling words of `text` that only foreign messages contain, but `own` ones such as names: no look overrules them."""
+    """Telling words of `text` that only foreign messages hold, but `own` ones such as names: no look overrules them."""
     foreign = _telling("\n".join(message.content for message in messages if is_foreign(message)))
     shared = _telling(text) & foreign if foreign else foreign
     if not shared:

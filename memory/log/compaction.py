@@ -33,7 +33,7 @@ MESSAGE_CHARACTERS = 300
 TRANSCRIPT_CHARACTERS = 24_000
 """How much text the summariser sees in all: a window of 8,192 tokens must hold it."""
 SUMMARY_CHARACTERS = 6_000
-"""What a stored summary may have, whatever a model makes of "at most 500 tokens": it is in every prompt."""
+"""The longest summary that is stored, whatever a model makes of "at most 500 tokens": it is in every prompt."""
 EXTRACT_CHARACTERS = 2_000
 """How long the extract gets that stands in for a summary: about the 500 tokens of one."""
 CHARACTERS_PER_TOKEN = 3.5

@@ -64,7 +64,7 @@ log = structlog.get_logger(__name__)
 SHARED_TOKENS = 300
 MOST_SHARED = 40
 SHARED_CHARACTERS = 300
-"""Of what the family shares, the newest so far as they fit are in every request, and search finds more."""
+"""What the family shares is in every request, the newest first as far as this has room; search finds more."""
 
 
 @dataclass(frozen=True, slots=True)
