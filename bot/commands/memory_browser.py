@@ -104,7 +104,7 @@ class MemoryQueries:
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
-            return await self._found(owner, searched["words"], hint)
+            return await self._search(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
         counts = await self.services.entries.counts(owner)
         kinds = (*Kind, *counts)
@@ -121,7 +121,7 @@ class MemoryQueries:
         rows = ((share_button(entry.id, entry.content),),) if may_share else ()
         return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
 
-    async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
+    async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
         kinds = tuple(await self.services.entries.counts(owner))
         words, page = _page_of(argument)

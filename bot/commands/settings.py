@@ -149,7 +149,7 @@ class SettingsCommands:
         if len(zones) == 1:
             return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
         if not zones or len(zones) > MOST_OFFERED:
-            raise WrongArgument(_not_one(call.argument[:40], len(zones)))
+            raise WrongArgument(_no_single_zone(call.argument[:40], len(zones)))
         choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
         return Answer(
             _("Which one: {zones}?", zones=", ".join(zones)), (*in_rows(choice, ZONES_PER_ROW), (all_settings(),))
@@ -333,7 +333,7 @@ def choice_button(label: str, text: str, *, chosen: bool) -> Button:
     return Button(f"✓ {label}" if chosen else label, text, in_place=True)
 
 
-def _not_one(name: str, count: int) -> str:
+def _no_single_zone(name: str, count: int) -> str:
     if count:
         return _("There are many zones of that name: name a city, such as /timezone Kyiv.")
     return _(

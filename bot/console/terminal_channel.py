@@ -157,7 +157,7 @@ class TerminalChannel(ConsoleChannel):
         return True
 
     async def show_text(self, text: str) -> None:
-        text = _shown(text)
+        text = _printable(text)
         if not self._stream.continues(text):
             self._give_up()
         finished = self._stream.take(text)
@@ -166,13 +166,13 @@ class TerminalChannel(ConsoleChannel):
             self._print(_markdown(finished))
 
     async def deliver(self, text: str) -> None:
-        text = _shown(text)
+        text = _printable(text)
         if not self._stream.continues(text):
             self._give_up()
         self._print_rest(self._stream.rest(text))
 
     def show_beside(self, text: str) -> None:
-        self._print(_markdown(_shown(text)))
+        self._print(_markdown(_printable(text)))
 
     def _give_up(self) -> None:
         """Mark the text so far as unfinished: the next text does not continue it."""
@@ -215,6 +215,6 @@ def _dim(what: object) -> RenderableType:
     return Text(str(what), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """`text` as it may go to a terminal. Blank lines at its front would set the answer apart from its stream."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip()

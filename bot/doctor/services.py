@@ -149,7 +149,7 @@ async def telegram(context: DoctorContext) -> list[Finding]:
 async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     info = await bot.get_webhook_info()
     if settings.telegram_webhook_url is not None:
-        return _meant_webhook(info, str(settings.telegram_webhook_url))
+        return _configured_webhook(info, str(settings.telegram_webhook_url))
     if info.url:
         return failed(
             "webhook", f"Telegram sends the bot's messages to {_host(info.url)} and refuses polling", TAKE_BACK
@@ -158,7 +158,7 @@ async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     return ok("webhook", f"There is none, so polling works{waiting}")
 
 
-def _meant_webhook(info: WebhookInfo, url: str) -> Finding:
+def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
     host = _host(url)
     if not info.url:
         return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
@@ -192,7 +192,7 @@ async def models(context: DoctorContext) -> list[Finding]:
         # a model with several parts is asked once
         if name is not None and name not in named.values():
             named[part] = name
-    async with _kept(context) as store:
+    async with _endpoint_store(context) as store:
         return [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
 
 
@@ -233,7 +233,7 @@ async def lightrag(context: DoctorContext) -> list[Finding]:
 
 
 @contextlib.asynccontextmanager
-async def _kept(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
+async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
     """Where findings about endpoints are stored for the bot; None where the database is not usable."""
     opened = None
     if context.state.usable:
@@ -313,10 +313,10 @@ async def tools(context: DoctorContext) -> list[Finding]:
     if config.is_empty:
         return [ok("tools", "No MCP server is configured")]
     unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
-    return [*await asyncio.gather(*(_tried(server) for server in config.servers)), *unusable]
+    return [*await asyncio.gather(*(_check_server(server) for server in config.servers)), *unusable]
 
 
-async def _tried(server: ServerConfig) -> Finding:
+async def _check_server(server: ServerConfig) -> Finding:
     subject = f"tools of {server.name}"
     connection = ServerConnection(server, lambda: None)
     connection.start()

@@ -118,7 +118,7 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def take(request: Request) -> Response:
-        status, sentence = await _taken(request, app.entrances.get(request.url.path))
+        status, sentence = await _receive(request, app.entrances.get(request.url.path))
         return PlainTextResponse(sentence, status)
 
     routes = [
@@ -135,7 +135,7 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
         logging.getLogger().removeHandler(counter)
 
 
-async def _taken(request: Request, entrance: Entrance | None) -> tuple[int, str]:
+async def _receive(request: Request, entrance: Entrance | None) -> tuple[int, str]:
     """What becomes of a request that sends something. Of one that is refused nothing is read."""
     if entrance is None:
         return HTTPStatus.NOT_FOUND, "nothing is taken here\n"

@@ -68,7 +68,7 @@ class Consolidated:
 
     @property
     def _changed(self) -> str:
-        learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._taken_back
+        learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._undo_hint
         if not forgotten:
             return _("Learned: {learned} ({back})", learned=learned, back=back)
         if not learned:
@@ -76,7 +76,7 @@ class Consolidated:
         return _("Learned: {learned}. Forgotten: {forgotten} ({back})", learned=learned, forgotten=forgotten, back=back)
 
     @property
-    def _taken_back(self) -> str:
+    def _undo_hint(self) -> str:
         changes = len(self.changes)
         if changes <= 1:
             return _("/undo takes it back")

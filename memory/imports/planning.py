@@ -114,7 +114,7 @@ def _conversation(
     for batch in _slices(new):
         for message in batch:
             digest.add(message.text)
-        kept = tuple(_as_kept(message, report) for message in batch)
+        kept = tuple(_storable(message, report) for message in batch)
         yield Piece(conversation.source_id, done == 0, kept, Part(done + len(batch), digest.value))
         done += len(batch)
 
@@ -129,7 +129,7 @@ def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessag
     yield batch
 
 
-def _as_kept(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
+def _storable(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
     """A message as it enters the log: without secrets, and no longer than a message can be."""
     text = without_secrets(message.text)
     report.secrets += text != message.text

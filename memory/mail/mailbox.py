@@ -314,18 +314,18 @@ class Mailbox:
 
     async def previews(self) -> dict[str, str]:
         """By session: the message that shows the beginning of an answer whose turn was never committed."""
-        return dict(await self._shown("previews"))
+        return dict(await self._message_ids("previews"))
 
     async def keep_preview(self, session_id: str, message_id: str) -> None:
         """Remember the message that is to become the reply, until a turn of the session is committed with it."""
-        await self._keep_shown("previews", session_id, message_id)
+        await self._keep_message_id("previews", session_id, message_id)
 
     async def reactions(self) -> list[tuple[str, str]]:
         """The messages that a reaction of ours may stand at, by session and the channel's id."""
-        return await self._shown("reactions")
+        return await self._message_ids("reactions")
 
     async def keep_reaction(self, session_id: str, message_id: str) -> None:
-        await self._keep_shown("reactions", session_id, message_id)
+        await self._keep_message_id("reactions", session_id, message_id)
 
     async def drop_reaction(self, session_id: str, message_id: str) -> None:
         await self._database.write(
@@ -333,11 +333,11 @@ class Mailbox:
             (self._channel, session_id, message_id),
         )
 
-    async def _shown(self, table: str) -> list[tuple[str, str]]:
+    async def _message_ids(self, table: str) -> list[tuple[str, str]]:
         query = f"SELECT session_id, message_id FROM {table} WHERE channel = ?"
         return [(row["session_id"], row["message_id"]) for row in await self._database.rows(query, (self._channel,))]
 
-    async def _keep_shown(self, table: str, session_id: str, message_id: str) -> None:
+    async def _keep_message_id(self, table: str, session_id: str, message_id: str) -> None:
         statement = f"INSERT OR REPLACE INTO {table} (channel, session_id, message_id) VALUES (?, ?, ?)"
         await self._database.write(statement, (self._channel, session_id, message_id))
 

@@ -115,14 +115,14 @@ class Reminders:
             added = int(cursor.lastrowid or 0)
             if offer is not None:
                 with use_language(offer.language):
-                    line = _asked(wish, offer, added)
+                    line = _question(wish, offer, added)
                 await keep_notice(connection, number, line)
             elif self._introduces(session_id) and await _is_first(connection, number):
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note)
             await keep_causes(connection)
-            return await _one(connection, owner, added)
+            return await _get(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
         """What is to come, soonest first; then what is offered, and what is not done that was told in the last day."""
@@ -177,7 +177,7 @@ class Reminders:
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
         await keep_causes(connection)
-        return await _one(connection, reminder.owner, reminder.id)
+        return await _get(connection, reminder.owner, reminder.id)
 
 
 async def move_reminders(connection: aiosqlite.Connection, former: str, present: str) -> None:
@@ -216,7 +216,7 @@ async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
     return bool(row[0] == 1)
 
 
-def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
+def _question(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
     hour = day_and_hour(wish.at, wish.rule.zone)
     if wish.task is not None:
         question = _(
@@ -271,7 +271,7 @@ async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: 
         )
 
 
-async def _one(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
+async def _get(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
         return reminder_of(row)
@@ -285,7 +285,7 @@ async def _in_state(
     digits = number.strip().removeprefix("#")
     if not re.fullmatch(r"[0-9]{1,15}", digits):
         raise MemoryRefused(_("{text!r} is no number of a reminder: /reminders lists them.", text=number.strip()[:40]))
-    reminder = await _one(connection, owner, int(digits))
+    reminder = await _get(connection, owner, int(digits))
     if reminder.state not in states:
         raise MemoryRefused(_(_NOT_NOW[reminder.state], id=reminder.id))
     return reminder

@@ -73,7 +73,7 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     """
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
-        with _the_only_one(models_dir):
+        with _folder_lock(models_dir):
             return _pull(model, models_dir, report)
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -152,7 +152,7 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 @contextlib.contextmanager
-def _the_only_one(models_dir: Path) -> Iterator[None]:
+def _folder_lock(models_dir: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it with the process, however that ends."""
     with (models_dir / ".pull.lock").open("w") as lock:
         try:

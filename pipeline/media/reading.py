@@ -117,7 +117,7 @@ class MediaReader:
         budget = await self.budget(owner, model)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
-        ones = await asyncio.gather(*(self._one(attachment, model, budget) for attachment in results))
+        ones = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in results))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
             if item.refused is None:
@@ -170,7 +170,7 @@ class MediaReader:
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
+    async def _read_one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media = attachment.media
         try:
             async with asyncio.timeout(SECONDS):
@@ -194,9 +194,9 @@ class MediaReader:
                 _("I can't watch or open {name}: send a photo of it, or say what is in it.", name=media.name)
             )
         if kind.is_spoken:
-            return await self._heard(media, budget)
+            return await self._transcribe(media, budget)
         if media.about is not None:
-            return await self._told(media, budget)
+            return await self._describe(media, budget)
         if kind is MediaKind.PHOTO:
             return _AttachmentResult(media, media.shown, await self.image(media, model))
         content = await self.sources.fetch(media)
@@ -213,7 +213,7 @@ class MediaReader:
             told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
             return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
-        return await self._told(await self.store.learn(media, document.about, document.parts), budget)
+        return await self._describe(await self.store.learn(media, document.about, document.parts), budget)
 
     async def _report(self, attachment: Attachment, content: bytes) -> ImportReport | None:
         """What would come of a file that is an export of another program; None: it is a document like any other."""
@@ -228,7 +228,7 @@ class MediaReader:
             except ImportRefused:
                 return None
 
-    async def _told(self, media: Media, budget: Budget) -> _AttachmentResult:
+    async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
         """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
         parts = await self.store.parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
@@ -244,7 +244,7 @@ class MediaReader:
             f"{whole[:BEGINNING]}\n[... {media.file.kind} {media.id} goes on",
         )
 
-    async def _heard(self, media: Media, budget: Budget) -> _AttachmentResult:
+    async def _transcribe(self, media: Media, budget: Budget) -> _AttachmentResult:
         parts = await self.store.parts(media)
         if not parts:
             if not self.hears.hears:
@@ -259,7 +259,7 @@ class MediaReader:
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(text), 1)]
             media = await self.store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
-            return await self._told(media, budget)
+            return await self._describe(media, budget)
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
 
 

@@ -110,7 +110,7 @@ class ContextBuilding:
             photos=photos,
             task=turn.task,
         )
-        spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
+        spoken = [_with_origin(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
         read = "\n".join([*volatile.lines, volatile.text.text])
         turn.found = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
@@ -120,7 +120,7 @@ class ContextBuilding:
         turn.recalled = volatile.text.messages
 
 
-def _as_said(message: Message) -> Message:
+def _with_origin(message: Message) -> Message:
     """`message` with what the model must know of where it came from: the speaker in a group, a forward."""
     if message.role is not Role.USER:
         return message  # a mark in its own answers would teach the model to write marks

@@ -51,7 +51,7 @@ class TurnLimits:
 
 
 @dataclass(slots=True)
-class _Used:
+class _TurnUsage:
     """The budget of a turn's requests, and what it has used of its limits."""
 
     budget: Budget
@@ -107,7 +107,7 @@ class ToolLoop:
 
     async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-        used = _Used(turn.budget, limit)
+        used = _TurnUsage(turn.budget, limit)
         can_set = await _can_set_reminders(turn)
         while True:
             answer = await self._query(turn, used)
@@ -133,7 +133,7 @@ class ToolLoop:
             turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
 
-    async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
+    async def _query(self, turn: Turn, used: _TurnUsage) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
         messages = used.budget.fit([*turn.context, *turn.produced])
         try:
@@ -151,7 +151,9 @@ class ToolLoop:
             )
         return answer
 
-    async def _ask_again(self, turn: Turn, messages: list[Message], used: _Used, first: ModelAnswer) -> ModelAnswer:
+    async def _ask_again(
+        self, turn: Turn, messages: list[Message], used: _TurnUsage, first: ModelAnswer
+    ) -> ModelAnswer:
         try:
             again = await self._ask(turn, messages, used)
         except MnemeError:
@@ -160,7 +162,7 @@ class ToolLoop:
             return first  # half an answer is worth more than a sentence about the second half
         return again if _says_something(again) else first
 
-    async def _ask(self, turn: Turn, messages: list[Message], used: _Used) -> ModelAnswer:
+    async def _ask(self, turn: Turn, messages: list[Message], used: _TurnUsage) -> ModelAnswer:
         if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
                 ngettext(
@@ -176,15 +178,15 @@ class ToolLoop:
 
         async def on_text(piece: str) -> None:
             turn.partial += piece
-            await _shown(turn.channel.show_text(turn.partial))
+            await _show_safely(turn.channel.show_text(turn.partial))
 
         async def on_wait(what: str) -> None:
-            await _shown(turn.channel.show_waiting(what))
+            await _show_safely(turn.channel.show_waiting(what))
 
         request = ModelRequest(messages, used.budget.tools, session_id=turn.session.id, on_wait=on_wait)
         return await turn.talking.complete(request, on_text)
 
-    def _check_calls(self, calls: tuple[ToolCall, ...], used: _Used) -> None:
+    def _check_calls(self, calls: tuple[ToolCall, ...], used: _TurnUsage) -> None:
         for call in calls:
             used.tool_calls += 1
             same = used.last_call == (call.name, call.arguments)
@@ -205,7 +207,7 @@ class ToolLoop:
                 )
             )
 
-    async def _execute(self, turn: Turn, used: _Used, answer: ModelAnswer) -> None:
+    async def _execute(self, turn: Turn, used: _TurnUsage, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = used.budget
         context = ToolContext(
@@ -224,7 +226,7 @@ class ToolLoop:
         group = [Message(Role.ASSISTANT, answer.text, self.clock(), provenance=turn.provenance.kept, tool_calls=calls)]
         earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
-            await _shown(turn.channel.show_tool(call.name))
+            await _show_safely(turn.channel.show_tool(call.name))
             result = await self.toolbox.run(context, call, earlier)
             earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
@@ -265,7 +267,7 @@ def _says_something(answer: ModelAnswer) -> bool:
     return bool(answer.text.strip() or answer.tool_calls)
 
 
-async def _shown(showing: Awaitable[None]) -> None:
+async def _show_safely(showing: Awaitable[None]) -> None:
     """What is only for show can't fail a turn."""
     try:
         await showing

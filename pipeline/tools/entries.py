@@ -63,21 +63,25 @@ class _Notes:
 
     async def note_write(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Replace what a note says."""
-        if proposed := await self._unless_asked(context, name, Action.WRITE, content, f"{name}: {content}", quote):
+        if proposed := await self._propose_unless_asked(
+            context, name, Action.WRITE, content, f"{name}: {content}", quote
+        ):
             return proposed
         entry = await self._entries.write(context.owner, name, content, Author.MODEL)
         return f"the note {entry.name} now says: {entry.content}"
 
     async def note_rename(self, context: ToolContext, name: str, new_name: str, quote: Quote = "") -> str:
         """Rename a note or archive; the old name still works."""
-        if proposed := await self._unless_asked(context, name, Action.RENAME, new_name, f"{name} -> {new_name}", quote):
+        if proposed := await self._propose_unless_asked(
+            context, name, Action.RENAME, new_name, f"{name} -> {new_name}", quote
+        ):
             return proposed
         entry = await self._entries.rename(context.owner, name, new_name, Author.MODEL)
         return f"it is now called {entry.name}, also {', '.join(entry.aliases)}"
 
     async def note_alias(self, context: ToolContext, name: str, alias: str, quote: Quote = "") -> str:
         """Alias a note or archive."""
-        if proposed := await self._unless_asked(context, name, Action.ALIAS, alias, f"{name} = {alias}", quote):
+        if proposed := await self._propose_unless_asked(context, name, Action.ALIAS, alias, f"{name} = {alias}", quote):
             return proposed
         entry = await self._entries.alias(context.owner, name, alias, Author.MODEL)
         return f"{entry.name} is also called {', '.join(entry.aliases)}"
@@ -91,7 +95,7 @@ class _Notes:
         removed = await self._entries.remove(context.owner, name, Author.MODEL)
         return f"removed the note {removed.name}"
 
-    async def _unless_asked(
+    async def _propose_unless_asked(
         self, context: ToolContext, name: str, action: Action, value: str, change: str, quote: str
     ) -> str | None:
         if (await self._writes.check(context, change, quote)).doubt is None:

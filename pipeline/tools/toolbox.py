@@ -106,7 +106,7 @@ class _Arguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _given(cls, arguments: object) -> object:
+    def _without_nulls(cls, arguments: object) -> object:
         """What a model leaves out it often writes as null."""
         if not isinstance(arguments, dict):
             return arguments

@@ -86,7 +86,7 @@ class Approvals:
         if settled == f"{Answer.ALWAYS} {request.digest}":
             return None
         try:
-            answer = await self._asked(session_id, asking, request)
+            answer = await self._ask(session_id, asking, request)
         except _NotShown:
             return NOBODY
         if answer in (Answer.ALWAYS, Answer.NEVER):
@@ -116,7 +116,7 @@ class Approvals:
         settled = await self._settled(chat) | {request.key: text}
         await self._preferences.change(chat, tools=json.dumps(settled, ensure_ascii=False))
 
-    async def _asked(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
+    async def _ask(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
         """What a person answers; None where nobody does in time. A /stop ends the wait. Raises _NotShown."""
         number = secrets.randbelow(_NUMBERS)
         question = _Question(session_id, asking.asker, request, asyncio.get_running_loop().create_future())
@@ -134,7 +134,7 @@ class Approvals:
 
 
 def _wording(request: ToolCallRequest) -> str:
-    lines = [f"{key}: {_shown(value)}" for key, value in list(request.arguments.items())[:MOST_ARGUMENTS]]
+    lines = [f"{key}: {_shortened(value)}" for key, value in list(request.arguments.items())[:MOST_ARGUMENTS]]
     if len(request.arguments) > MOST_ARGUMENTS:
         lines.append(_("... and {n} more", n=len(request.arguments) - MOST_ARGUMENTS))
     # what ends the fence would be shown as if it were ours
@@ -143,7 +143,7 @@ def _wording(request: ToolCallRequest) -> str:
     return f"{question}\n```\n{fenced}\n```" if lines else question
 
 
-def _shown(value: object) -> str:
+def _shortened(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= LONGEST_ARGUMENT:
         return text
