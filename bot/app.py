@@ -113,10 +113,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent.
-
-    entrances: where something may be sent to the web server, by path, whether or not one runs.
-    """
+    """A running Mneme without its channels."""
 
     settings: Settings
     clock: Clock
@@ -126,8 +123,8 @@ class App:
     jobs: Jobs
     tasks: BackgroundTasks
     health: Health
-    media: MediaSources
-    entrances: dict[str, Entrance]
+    media: MediaSources  # where a channel says that it can fetch what was sent
+    entrances: dict[str, Entrance]  # where something may be sent to the web server, by path, whether or not one runs
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
@@ -164,6 +161,7 @@ async def open_app(
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file, clock=clock)
+        # first, so that it is closed last
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
@@ -174,8 +172,10 @@ async def open_app(
             from bot.jobs.replication import Replication  # late: few have one
 
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
+            # Litestream pauses while traces are removed, or its copies would still hold them
             memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
+        # zone_of and notices_of answer from this cache without waiting
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
@@ -201,6 +201,7 @@ async def open_app(
         )
         talking = model_setup(settings, catalogue, router)
         app = _assemble(settings, clock, memory, usage, talking, metrics, housekeeping, replication, stack)
+        # last, so that turns are ended first, while all that they use is open
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -222,11 +223,11 @@ def _assemble(
     effects = Effects(memory.database)
     skills = Skills(settings.mneme_data_dir)
     approvals = Approvals(memory.preferences)
-    # an embedded model has its hands full with memory's own tools
+    # memory's own tools are as many as an embedded model can handle
     must_exist = settings.mcp_config is not None
     servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
     mcp = McpTools(servers, approvals, effects.record, settings.mcp_tool_tokens)
-    mcp.start()  # no start of ours waits for what begins here
+    mcp.start()  # connects in the background: the bot's start waits for no server
     stack.push_async_callback(mcp.close)
     style = talking.style if enabled else without_memory(talking.style)
 
@@ -244,10 +245,12 @@ def _assemble(
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
+    # an answer that is not written yet must not be written after /forget all
     memory.forgetting.also(memory.turns.drop_owed)
     graph = lightrag_of(settings) if settings.lightrag_url is not None else None
     if graph is not None:
         stack.push_async_callback(graph.close)
+        # also where memory is off by now: what was sent there before is to be forgotten too
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None

@@ -21,8 +21,6 @@ log = structlog.get_logger(__name__)
 
 
 class Languages:
-    """What each chat is spoken to in."""
-
     def __init__(self, preferences: PreferenceStore) -> None:
         self._preferences = preferences
 
@@ -38,19 +36,18 @@ class Languages:
         return preferences.language or known_language(arrival.language) or preferences.client_language or SOURCE
 
     async def expect(self, arrivals: Sequence[Arrival]) -> None:
-        """Keep what language those write in who are to be answered, in one write for all who come for the first time.
-
-        A write for each would be one for each of a crowd, with everybody's first turn and /stop behind it.
-        """
+        """Keep the language of those who are to be answered, in one write for all who come for the first time."""
         try:
             by_chat = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
             new = dict[str, str]()
             for arrival in arrivals:
                 chat, client = arrival.address.owner, known_language(arrival.language)
                 before = new.get(chat, by_chat[chat].client_language)
+                # in a group the first one's stays, or it would change with each speaker
                 if client is not None and client != before and (arrival.speaker is None or before is None):
                     new[chat] = client
             if new:
+                # one write for all: one for each of a crowd would hold up everybody's first turn and /stop
                 await self._preferences.learn_languages(new)
         except StoreError as error:  # such as a full disk
             log.warning("language_not_kept", reason=str(error))

@@ -57,18 +57,14 @@ def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """The model that talks, and what is particular about it. tools None: it can handle all of them.
-
-    others: those that can be chosen to talk in its place.
-    contract: what it is asked for when a conversation is made memory of.
-    """
+    """The model that talks, and what is particular about it."""
 
     model: ChatModel
-    others: tuple[ChatModel, ...]
+    others: tuple[ChatModel, ...]  # those that can be chosen to talk in its place
     quiet: Quiet
     style: PromptStyle
-    tools: Collection[str] | None
-    contract: Contract
+    tools: Collection[str] | None  # None: it can handle all of them
+    contract: Contract  # what it is asked for when a conversation is made memory of
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
@@ -131,7 +127,6 @@ def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
 
 
 def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
-    """What talks, as the catalogue knows it."""
     # small models lose their way among many tools and in a long prompt
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
@@ -143,7 +138,6 @@ def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRout
 
 
 def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
-    """What the model for quick work can be asked for, by what the catalogue knows of it."""
     local_model = catalogue.known_local(settings.llm_fast_model or router.name)
 
     def part_tokens() -> int:
@@ -221,6 +215,7 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
             return MeaningModels(local)
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
+        # the key of one address is not shown to another
         own = settings.embedding_base_url or settings.embedding_api_key
         endpoint = (
             endpoint_at(settings.embedding_base_url, settings.embedding_api_key) if own else endpoint_of(settings)
@@ -234,13 +229,11 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
 
 
 async def awake(models: MeaningModels) -> MeaningModels:
-    """`models`, once the embedder has answered: a small one on this machine takes longer to start than a search waits.
-
-    One that does not answer is left out, with its trouble.
-    """
+    """`models` once the embedder has answered; one that does not is left out, with its trouble."""
     if models.embedder is None:
         return models
     try:
+        # a small one on this machine takes longer to start than a search waits
         await models.embedder.embed(["Hello."])
     except EmbedderError as error:
         return MeaningModels(trouble=str(error))

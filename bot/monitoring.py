@@ -55,12 +55,10 @@ class Heartbeat:
         self._due = self._now() + within
 
     def succeeded(self) -> None:
-        """The last step did what it was for."""
         self.trouble = None
         self.worked.set()
 
     def failed(self, reason: str) -> None:
-        """The last step did not, and will be tried again."""
         self.trouble = reason
 
     @property
@@ -70,17 +68,13 @@ class Heartbeat:
 
 
 class Health:
-    """The health of a running bot."""
-
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
         self._database = database
         self.updates = Heartbeat("polling", now)
 
     async def stuck(self) -> str | None:
-        """Why only a restart would help; None while it would not.
-
-        Telegram out of reach is no reason: the loop lives, and a restart does not mend a network.
-        """
+        """Why only a restart would help; None while it would not."""
+        # Telegram out of reach is no reason: the loop lives, and a restart mends no network
         if self.updates.late:
             return f"{self.updates.what} has come to a standstill"
         return await self._database_trouble()
@@ -114,6 +108,7 @@ class ServiceManager:
     def from_environment(cls, environment: Mapping[str, str]) -> ServiceManager:
         """The one that started this process, if it wants to be told anything."""
         microseconds = environment.get("WATCHDOG_USEC", "")
+        # children inherit the variables, but only the process with this id is watched
         ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         watched = ours and microseconds.isdecimal() and int(microseconds) > 0
         return cls(environment.get("NOTIFY_SOCKET") or None, int(microseconds) / 1_000_000 if watched else None)
@@ -149,6 +144,7 @@ async def reporting(manager: ServiceManager, health: Health, lanes: SessionQueue
 async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues) -> None:
     manager.tell("STATUS=Reaching Telegram")
     await wait_at_most(health.updates.worked, START_PATIENCE)
+    # three times in each period, so that a late one is no reason for a restart
     pause = STATUS_PAUSE if manager.watchdog is None else manager.watchdog / 3
     greeting = ["READY=1"]
     while True:

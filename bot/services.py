@@ -126,7 +126,6 @@ class MemoryServices:
         self.near_dates = NearDates(database, self.reminders, self.preferences.language, clock)
 
     def _introduces(self, session_id: str) -> bool:
-        """Whether a session's first reminder says how its zone is changed."""
         return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
 
 
@@ -144,7 +143,6 @@ def replica_of(settings: Settings, clock: Clock, url: str | None = None) -> Repl
 
 
 def decay_of(settings: Settings) -> Decay:
-    """How memories fade in this installation."""
     return Decay(
         type_weights={**TYPE_WEIGHTS, **settings.memory_type_weights},
         half_life_days=settings.memory_half_life_days,

@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class SessionQueue:
-    """What goes on in one session. working: the arrivals that the running step answers."""
+    """The arrivals of one session. working: those that the running step answers."""
 
     waiting: deque[Arrival] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
@@ -51,8 +51,6 @@ class SessionQueue:
 
 
 class SessionQueues:
-    """The lanes of all sessions that anything has arrived in."""
-
     def __init__(self, sessions: SessionService) -> None:
         self._sessions = sessions
         self._lanes: dict[str, SessionQueue] = {}
@@ -71,7 +69,6 @@ class SessionQueues:
         return len(self.of(session_id).waiting)
 
     def is_idle(self, session_id: str) -> bool:
-        """Whether nothing of a session runs or waits."""
         lane = self._lanes.get(session_id)
         return lane is None or (lane.worker is None and not lane.waiting)
 
@@ -103,6 +100,7 @@ class SessionQueues:
         """Cancel what runs in a session and hold what waits; whether anything ran, and how much waits."""
         lane = self.of(session_id)
         await asyncio.sleep(0)  # lets a step that was only just created begin, so that it can end itself
+        # a turn with an outcome only tidies up: there is nothing left to stop
         answered = lane.turn is not None and lane.turn.outcome is not None and not lane.stopping
         if lane.step is None or answered:
             return False, len(lane.waiting)
@@ -110,6 +108,7 @@ class SessionQueues:
         if not lane.stopping:  # a second /stop must not break into the end of what the first one stopped
             lane.stopping = True
             if lane.turn is not None:
+                # before the cancel: by it the pipeline tells a /stop from the end of the program
                 lane.turn.stop_requested = True
             step.cancel()
         held = [replace(arrival, held=True) for arrival in lane.waiting]
@@ -118,13 +117,14 @@ class SessionQueues:
             await channel.hold([a for a in held if a.channel is channel])
         if held:
             await self._sessions.set_state(session_id, SessionState.PAUSED)
+        # not `await step`, which would raise what the step ended with
         await asyncio.wait([step])
         return True, len(lane.waiting)
 
 
 @dataclass(eq=False)
 class SessionRunner:
-    """Brings arrivals to the pipeline and to the commands, in a lane for each session."""
+    """Hands arrivals to the pipeline and to the commands, with a queue of its own for each session."""
 
     lanes: SessionQueues
     command_runner: CommandRunner
@@ -134,7 +134,7 @@ class SessionRunner:
     turns: TurnLog
     clock: Clock
     _immediate: dict[asyncio.Task[None], Arrival] = field(default_factory=dict, init=False)
-    # chats that were let go: what was on its way to them is not to begin there
+    # chats in which let_go has ended everything: nothing begins there before take_back
     _gone: set[str] = field(default_factory=set, init=False)
 
     @property
@@ -143,14 +143,10 @@ class SessionRunner:
 
     @property
     def places(self) -> TurnLimiter:
-        """Where turns wait until they are prepared."""
         return self.pipeline.places
 
     async def submit(self, *arrivals: Arrival) -> None:
-        """Take arrivals of one session; messages that are given together go into one turn.
-
-        Returns when each waits, runs, or has been answered.
-        """
+        """Take arrivals of one session, messages together in one turn; returns when each waits, runs or is answered."""
         queued = [arrival for arrival in arrivals if not self._run_at_once(arrival)]
         if not queued:
             return
@@ -158,20 +154,21 @@ class SessionRunner:
         if address.owner in self._gone:
             return
         try:
+            # for what it stores: the language to speak to this chat unasked
             await self.languages.of(queued[-1])
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store; and last,
             # since a command that runs meanwhile may change it
             session = await self.sessions.get_or_create(address)
-            # a session goes on with a message that is not itself held
-            goes_on = any(not a.held and self._is_message(a) for a in queued)
-            if session.state is not SessionState.ACTIVE and goes_on:
+            # a paused session resumes with a message that is not itself held
+            resumes = any(not a.held and self._is_message(a) for a in queued)
+            if session.state is not SessionState.ACTIVE and resumes:
                 await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 session = await self.sessions.get_or_create(address)
         except MnemeError as error:
             for arrival in queued:
                 await arrival.channel.say(arrival, str(error))
             return
-        if address.owner in self._gone:  # since a moment ago
+        if address.owner in self._gone:  # let_go may have run during the waits above
             return
         lane = self.lanes.of(address.session_id)
         for arrival in queued:
@@ -192,13 +189,13 @@ class SessionRunner:
             await self.languages.expect(arrivals)
 
     def in_hand(self) -> set[int]:
-        """The inbox ids of everything that waits here or is worked on."""
+        """The inbox ids of all arrivals that wait here or are being answered."""
         lanes = self.lanes.all()
         held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
         return set(inbox_ids([*held, *self._immediate.values()]))
 
     def _is_message(self, arrival: Arrival) -> bool:
-        """Whether a turn is made of an arrival together with others: of what is neither a command nor a task."""
+        """Whether an arrival may share a turn with others: it is neither a command nor a task."""
         return arrival.task is None and self.command_runner.called_by(arrival) is None
 
     def begins_at_once(self, arrival: Arrival) -> bool:
@@ -217,7 +214,6 @@ class SessionRunner:
         return True
 
     async def idle(self, session_id: str) -> None:
-        """Wait until a session has nothing left to run."""
         lane = self.lanes.of(session_id)
         while lane.worker is not None:
             await asyncio.wait([lane.worker])
@@ -225,7 +221,7 @@ class SessionRunner:
             await asyncio.wait(self._immediate)
 
     async def let_go(self, chat: str) -> None:
-        """End what runs in a chat, uncommitted, and take nothing more for it: what its inbox keeps is to come again."""
+        """End what runs in a chat uncommitted and refuse what comes for it: the inbox delivers it again later."""
         self._gone.add(chat)
         lanes = self.lanes.of_chat(chat)
         for lane in lanes:
@@ -237,11 +233,11 @@ class SessionRunner:
         await asyncio.gather(*running, return_exceptions=True)
 
     def take_back(self, chat: str) -> None:
-        """Go on with a chat that was let go."""
         self._gone.discard(chat)
 
     async def close(self) -> None:
         """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
+        # before the cancel, which empties `working`
         interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working and lane.working[-1].task is None]
         workers = [lane.worker for lane in self.lanes.all() if lane.worker is not None]
         for task in (*workers, *self._immediate):
@@ -284,6 +280,7 @@ class SessionRunner:
         try:
             await asyncio.wait([lane.step])
         except asyncio.CancelledError:
+            # a cancelled asyncio.wait leaves its tasks running
             lane.step.cancel()
             await asyncio.wait([lane.step])
             raise
@@ -296,25 +293,22 @@ class SessionRunner:
         return session if command is None else await self._as_it_stands(session)
 
     async def _as_it_stands(self, session: Session) -> Session:
-        """A session after a command, which may have changed it."""
         try:
             return await self.sessions.get_or_create(session.address)
         except MnemeError:  # then rather too little is kept of what follows than too much
             return replace(session, private=True)
 
     def _next(self, lane: SessionQueue) -> list[Arrival]:
-        """Take a command or a task, or all messages up to the next one.
-
-        What a /stop held waits for a message, and for nothing else.
-        What was being worked on when the program was killed is kept apart from what was not: it may be why.
-        """
+        """Take a command or a task, or all messages up to the next one. Held arrivals wait for a message."""
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
         if self._is_message(lane.waiting[at]):
+            # with a new message come those that a /stop held before it
             at = 0
         arrivals = [lane.waiting[at]]
         del lane.waiting[at]
         if self._is_message(arrivals[0]):
             while lane.waiting and self._is_message(lane.waiting[0]):
+                # what was in work when the program was killed runs apart from the rest: it may be the cause
                 if lane.waiting[0].attempts != arrivals[0].attempts:
                     break
                 arrivals.append(lane.waiting.popleft())
@@ -346,6 +340,7 @@ class SessionRunner:
             await arrival.channel.count_attempt([arrival])
             result = await self.command_runner.run(arrival, command)
         except asyncio.CancelledError:
+            # at the end of the program nothing is said: the inbox brings the command again
             if lane is not None and lane.stopping:
                 name = parse_command(arrival.text)[0]
                 with use_language(await self.languages.of(arrival)):

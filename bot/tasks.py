@@ -24,7 +24,6 @@ class BackgroundTasks:
         self._scheduler: SteadyScheduler | None = None
 
     def start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
-        """Begin `work`; `name` is what the log calls it."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -53,6 +52,7 @@ class BackgroundTasks:
 
         scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
         first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
+        # after a suspend one run makes up for all missed ones, however late
         scheduler.add_job(begin, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
         if not scheduler.running:
             scheduler.start()
@@ -63,7 +63,6 @@ class BackgroundTasks:
             log.error("background_task_failed", task=task.get_name(), exc_info=error)
 
     async def close(self) -> None:
-        """Cancel what is not done, and wait until it has ended."""
         if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
         tasks = list(self._tasks)

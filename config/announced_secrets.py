@@ -97,10 +97,8 @@ _ALL_CUES = frozenset().union(*(cues for _, cues in _CUES))
 
 
 def _named_in(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iterator[re.Match[str]]:
-    """Where one of `names` stands in a text. cues: one of them stands in each name.
-
-    Cues are found far faster than an alternation is tried at each character, which so is tried near them only.
-    """
+    """Where one of `names` stands in a text. cues: one of them stands in each name."""
+    # a cue is found far faster than the alternation is tried at each character
     near: list[tuple[int, int]] = []
     for place in sorted([place for cue in cues if cue in small for place in _places(cue, small)]):
         start, end = max(0, place - LONGEST_NAME), place + LONGEST_NAME
@@ -178,7 +176,6 @@ def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -
 
 
 def _words(small: str, start: int) -> Iterator[re.Match[str]]:
-    """The words from there to the end of the clause."""
     while (word := _WORD.match(small, start)) is not None:
         yield word
         gap = _GAP.match(small, word.end())

@@ -57,15 +57,14 @@ class HostedModel(ModelWindow):
 
 @dataclass(frozen=True, slots=True)
 class Rates(_Strict):
-    """What a million tokens cost, in US dollars, in a call whose prompt has more than `above` tokens.
-
-    cached: those of the prompt that the provider had cached; None: they cost what the others do.
-    """
+    """What a million tokens cost, in US dollars, in a call."""
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
-    cached: Annotated[float, Field(ge=0)] | None = None
-    above: Annotated[int, Field(ge=0)] = 0
+    cached: Annotated[float, Field(ge=0)] | None = (
+        None  # of the prompt, as the provider had them; None: they cost what the others do
+    )
+    above: Annotated[int, Field(ge=0)] = 0  # for prompts of more tokens than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,6 @@ class Price:
 
     @property
     def usual(self) -> Rates:
-        """The rates of a short prompt."""
         return self.steps[0]
 
     def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
@@ -101,24 +99,19 @@ class PackageSource(_Strict):
     member: Annotated[str, Field(min_length=1)]
 
     def requirements(self) -> tuple[str, ...]:
-        """Every package as ``name==version``, first part first."""
         return tuple(self.requirement.replace("{part}", str(n)) for n in range(1, self.parts + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel(_Strict):
-    """How a model is run on this machine.
-
-    ``resident_bytes`` is what the running model occupies, its mapped file included. ``chat_template`` names a template
-    of ours; None means the one that is inside the weights.
-    """
+    """How a model is run on this machine."""
 
     name: Annotated[str, Field(min_length=1)]
     size_bytes: Bytes
-    resident_bytes: Bytes
+    resident_bytes: Bytes  # of the running model, its mapped file included
     n_ctx: Tokens
     max_output_tokens: Tokens
-    chat_template: str | None
+    chat_template: str | None  # a template of ours; None: the one in the weights
 
     @property
     def window(self) -> ModelWindow:
@@ -128,40 +121,33 @@ class EmbeddedModel(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel(EmbeddedModel):
-    """A model of the catalogue that can run on this machine: what it is, and where its weights come from.
-
-    ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
-    it came from. ``prompt`` names the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that
-    it can handle. ``second_look`` says whether it can judge what follows from what; one that can't selects sentences
-    and writes none.
-    """
+    """A model of the catalogue that can run on this machine: what it is, and where its weights come from."""
 
     description: str
-    quality: Annotated[str, Field(min_length=1, max_length=20)]
+    quality: Annotated[str, Field(min_length=1, max_length=20)]  # how well it talks, in a word
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    prompt: str
-    tools: tuple[str, ...]
-    second_look: bool
+    prompt: str  # the style of prompt that suits it (pipeline/prompt/prompts.py)
+    tools: tuple[str, ...]  # those that it can handle
+    second_look: bool  # it can judge what follows from what; one that can't selects sentences and writes none
     hub_url: str
     packages: PackageSource
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCatalogue(_Strict):
-    """Everything that is known of models.
-
-    temperatures: by what a call is for (Tier in pipeline/models/model.py). prices: by whole names only, since a new
-    version of a family costs something else; of a vendor's own where they differ from the maker's. vendors: by hosts.
-    """
+    """Everything that is known of models."""
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
-    temperatures: Mapping[str, Annotated[float, Field(ge=0, le=2)]]
+    temperatures: Mapping[
+        str, Annotated[float, Field(ge=0, le=2)]
+    ]  # by what a call is for (Tier in pipeline/models/model.py)
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
-    vendors: Mapping[str, str] = field(default_factory=dict)
+    vendors: Mapping[str, str] = field(default_factory=dict)  # by host
+    # by whole names, since a new version costs something else; by vendor where that differs from the maker's
     prices: Mapping[str, Annotated[tuple[Rates, ...], Field(min_length=1)]] = field(default_factory=dict)
 
     def window(self, model_name: str) -> ModelWindow:
@@ -183,6 +169,7 @@ class ModelCatalogue(_Strict):
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
         names = list(_spellings(model_name))
+        # with the dots, so that notopenai.com is not openai.com
         vendor = next((v for domain, v in self.vendors.items() if f".{host or ''}".endswith(f".{domain}")), None)
         if vendor is not None:
             names.insert(0, f"{vendor}/{names[0]}")
@@ -205,7 +192,6 @@ class ModelCatalogue(_Strict):
 
 @functools.cache
 def load_catalogue() -> ModelCatalogue:
-    """The packaged catalogue, read once a process."""
     return TypeAdapter(ModelCatalogue).validate_json((files("config") / "models.json").read_bytes())
 
 
@@ -221,7 +207,6 @@ def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
 
 
 def chat_template(name: str) -> str:
-    """The Jinja text of a chat template that is packaged with Mneme."""
     return (files("config") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 
 

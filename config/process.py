@@ -20,7 +20,6 @@ _LEAST = 4
 
 
 def program_version() -> str:
-    """The version of what is installed."""
     from importlib.metadata import version
 
     return version(DISTRIBUTION)
@@ -42,14 +41,12 @@ def connections(most: int) -> int:
 
 @contextlib.contextmanager
 def loading_for_good() -> Iterator[None]:
-    """Load in the block what stays as long as the process, and of which there is much.
-
-    It is not looked through for garbage, neither while it grows, which takes a fifth of the time, nor ever after: each
-    full look would stop the event loop for a tenth of a second.
-    """
+    """Load in the block what stays as long as the process, and of which there is much."""
+    # the collector would take a fifth of the time, looking at it again and again while it grows
     gc.disable()
     try:
         yield
+        # left out of later full collections too: each would stop the event loop for a tenth of a second
         gc.freeze()
     finally:
         gc.enable()

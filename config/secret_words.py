@@ -7,27 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Names of secrets in a language, and what stands around them: all but cues regular expressions, in small letters.
+    """Names of secrets in a language, and what stands around them, in small letters; all but cues are patterns.
 
-    names: of secrets that can be plain words; keys: of those that no word is; codes: of those that are digits. cues:
-    one of them stands in each of these, which makes looking for them fast. links: what stands for `is`, beside
-    ANY_LINK. direct: the secret may follow without anything between. ties: what begins the words on what a secret is
-    for. like: how words end that say what a password is like. mine: what stands before a name where plain words may
-    follow without a link, unless they end like a verb (verbs). is_han: written without spaces. Only languages with
-    codes are known well enough for secrets in plain words.
+    Only languages with codes are known well enough for secrets in plain words.
     """
 
-    names: str
-    cues: str
-    keys: str = ""
-    codes: str = ""
-    links: str = ""
-    direct: bool = False
-    ties: str = ""
-    like: str = r"(?!)"
-    mine: str = ""
-    verbs: str = r"(?!)"
-    is_han: bool = False
+    names: str  # of secrets that can be plain words
+    cues: str  # one stands in each name, which makes looking for them fast
+    keys: str = ""  # names of secrets that no word is
+    codes: str = ""  # names of secrets that are digits
+    links: str = ""  # what stands for `is`, beside ANY_LINK
+    direct: bool = False  # the secret may follow without anything between
+    ties: str = ""  # what begins the words on what a secret is for
+    like: str = r"(?!)"  # how words end that say what a password is like
+    mine: str = ""  # before a name after which plain words may follow without a link
+    verbs: str = r"(?!)"  # how a verb ends, which is no such word
+    is_han: bool = False  # written without spaces
 
 
 ANY_LINK = (

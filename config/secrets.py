@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MASK = "[secret]"
 
 
-class _Found(NamedTuple):
+class _Secret(NamedTuple):
     """Where in a text a secret stands, and what it is."""
 
     start: int
@@ -153,7 +153,7 @@ def without_secrets(text: str) -> str:
 def without_shapes(line: str) -> str:
     """A line of a log without the secrets that are told by themselves or by a header's name; JSON stays JSON."""
     plain, places = _plain(line)
-    named = (_Found(*match.span("secret" if match["secret"] else 0), _ANY) for match in _IN_LINES.finditer(plain))
+    named = (_Secret(*match.span("secret" if match["secret"] else 0), _ANY) for match in _IN_LINES.finditer(plain))
     return _masked(line, places, [*_shapes(plain, _small(plain)), *named])
 
 
@@ -176,7 +176,7 @@ def _plain(text: str) -> tuple[str, Sequence[int]]:
     return "".join((*pieces, text[at:])), [*places, *range(at, len(text) + 1)]
 
 
-def _masked(text: str, places: Sequence[int], secrets: Iterator[_Found] | Sequence[_Found]) -> str:
+def _masked(text: str, places: Sequence[int], secrets: Iterator[_Secret] | Sequence[_Secret]) -> str:
     """`text` with a mask in the place of each of `secrets`; those that overlap are one."""
     spans = sorted((places[span.start], max(places[span.end], places[span.end - 1] + 1)) for span in secrets)
     pieces: list[str] = []
@@ -188,11 +188,11 @@ def _masked(text: str, places: Sequence[int], secrets: Iterator[_Found] | Sequen
     return "".join((*pieces, text[at:]))
 
 
-def _secrets(text: str) -> Iterator[_Found]:
+def _secrets(text: str) -> Iterator[_Secret]:
     """All secrets of a plain text. They may overlap; of those that do, the one that comes first says what it is."""
     small = _small(text)
     yield from _shapes(text, small)
-    yield from (_Found(start, end, N_("a password")) for start, end in announced(text, small))
+    yield from (_Secret(start, end, N_("a password")) for start, end in announced(text, small))
 
 
 def _small(text: str) -> str:
@@ -201,13 +201,13 @@ def _small(text: str) -> str:
     return small if len(small) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def _shapes(text: str, small: str) -> Iterator[_Found]:
+def _shapes(text: str, small: str) -> Iterator[_Secret]:
     for what, cues, pattern in _SHAPES:
         if any(cue in small for cue in cues):
-            yield from (_Found(*match.span(), what) for match in pattern.finditer(text))
+            yield from (_Secret(*match.span(), what) for match in pattern.finditer(text))
     for match in _BASIC.finditer(text) if "basic " in small else ():
         if _is_credentials(match.group()):
-            yield _Found(*match.span(), N_("an access token"))
+            yield _Secret(*match.span(), N_("an access token"))
     for match in _SEED.finditer(text) if any(cue in small for cue in SEED_CUES) else ():
         yield from _seed_in(match)
     for match in _DIGITS.finditer(text):
@@ -225,25 +225,25 @@ def _is_credentials(encoded: str) -> bool:
     return ":" in text and text.isprintable()
 
 
-def _cards_in(match: re.Match[str]) -> Iterator[_Found]:
+def _cards_in(match: re.Match[str]) -> Iterator[_Secret]:
     """The card numbers among digits: all of them, however they are parted, or some in the groups that cards have."""
-    grouped = (_Found(*card.span(), "") for card in _CARD_GROUPS.finditer(match.string, *match.span()))
-    for start, end, _ in (_Found(*match.span(), ""), *grouped):
+    grouped = (_Secret(*card.span(), "") for card in _CARD_GROUPS.finditer(match.string, *match.span()))
+    for start, end, _ in (_Secret(*match.span(), ""), *grouped):
         digits = [int(character) for character in match.string[start:end] if character.isdigit()]
         if _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits):
-            yield _Found(start, end, N_("a card number"))
+            yield _Secret(start, end, N_("a card number"))
 
 
-def _seed_in(match: re.Match[str]) -> Iterator[_Found]:
+def _seed_in(match: re.Match[str]) -> Iterator[_Secret]:
     """The words that may be a seed phrase; a sentence may follow them."""
     words = list(re.finditer(r"[^\W\d_]{3,}", match["words"]))
     until = next((at for at, word in enumerate(words) if word.group().lower() in NEVER_IN_SEEDS), len(words))
     length = max((length for length in _SEED_LENGTHS if length <= until), default=0)
     if length:
-        yield _Found(match.start("words"), match.start("words") + words[length - 1].end(), N_("a seed phrase"))
+        yield _Secret(match.start("words"), match.start("words") + words[length - 1].end(), N_("a seed phrase"))
 
 
-def _iban_in(match: re.Match[str]) -> Iterator[_Found]:
+def _iban_in(match: re.Match[str]) -> Iterator[_Secret]:
     """What is an account number at the beginning: capital letters may follow it."""
     number = match.group()
     length, end, count = _IBAN_LENGTHS.get(number[:2].upper(), 0), 0, 0
@@ -251,15 +251,17 @@ def _iban_in(match: re.Match[str]) -> Iterator[_Found]:
         count += number[end].isalnum()
         end += 1
     if length and count == length and not number[end : end + 1].isalnum() and _is_iban(number[:end]):
-        yield _Found(match.start(), match.start() + end, N_("an account number"))
+        yield _Secret(match.start(), match.start() + end, N_("an account number"))
 
 
 def _is_iban(account: str) -> bool:
     plain = re.sub(r"[\s.-]", "", account).upper()
+    # as ISO 13616 has it: the first four characters to the end, letters as numbers, modulo 97
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 
 def _luhn(digits: list[int]) -> bool:
+    # the check digit of ISO/IEC 7812: from the right every second digit counts double
     total = 0
     for at, digit in enumerate(reversed(digits)):
         doubled = digit * 2 if at % 2 else digit

@@ -298,7 +298,6 @@ class Settings(BaseSettings):
 
     @property
     def zone(self) -> ZoneInfo:
-        """The time zone that days and clock times are told in."""
         return ZoneInfo(self.timezone)
 
     @property
@@ -308,7 +307,6 @@ class Settings(BaseSettings):
 
     @property
     def database_file(self) -> Path:
-        """Where what is remembered is kept."""
         return self.mneme_data_dir / DATABASE_NAME
 
     @property
@@ -334,11 +332,7 @@ def settings_file() -> Path:
 
 
 def load_settings(env_file: Path | None = None) -> Settings:
-    """Read the settings; without `env_file` from `settings_file()`.
-
-    Raises ConfigurationError, in one sentence, for a wrong value and for a name in `env_file` that no
-    setting has.
-    """
+    """Read `env_file`, or settings_file(). Raises ConfigurationError for wrong values and names that no setting has."""
     env_file = env_file or settings_file()
     _refuse_unknown_names(env_file)
     try:

@@ -43,7 +43,6 @@ def known_language(tag: str | None) -> str | None:
 
 
 def spoken() -> str:
-    """The code of the language that is spoken here."""
     return _spoken.get()
 
 
@@ -65,7 +64,11 @@ def _(text: str, /, **values: object) -> str:
     if spoken() == SOURCE or not text:  # the empty id is a catalogue's own header
         return text.format(**values) if values else text
     translated = _catalogue(spoken()).gettext(text)
-    return _Said(translated.format(**values), text.format(**_in_english(values))) if values else _Said(translated, text)
+    return (
+        _Translated(translated.format(**values), text.format(**_in_english(values)))
+        if values
+        else _Translated(translated, text)
+    )
 
 
 def ngettext(singular: str, many: str, n: int, /, **values: object) -> str:
@@ -74,16 +77,16 @@ def ngettext(singular: str, many: str, n: int, /, **values: object) -> str:
     if spoken() == SOURCE:
         return text.format(n=number(n), **values)
     translated = _catalogue(spoken()).ngettext(singular, many, n).format(n=number(n), **values)
-    return _Said(translated, text.format(n=f"{n:,}", **_in_english(values)))
+    return _Translated(translated, text.format(n=f"{n:,}", **_in_english(values)))
 
 
-class _Said(str):
+class _Translated(str):
     """A translated text. source: the same in English, for the log."""
 
     __slots__ = ("source",)
     source: str
 
-    def __new__(cls, text: str, source: str = "") -> _Said:  # a copy is made without it, and given it then
+    def __new__(cls, text: str, source: str = "") -> _Translated:  # a copy is made without it, and given it then
         instance = super().__new__(cls, text)
         instance.source = source
         return instance

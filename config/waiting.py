@@ -38,11 +38,9 @@ class Backoff:
         return pause
 
     async def wait(self, at_least: float = 0) -> None:
-        """Pause, and make the next pause longer."""
         await asyncio.sleep(self.next(at_least))
 
     def reset(self) -> None:
-        """Begin again with a short pause."""
         self._next = self._first
 
 
@@ -56,16 +54,13 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody keeps it shut."""
         return self._open.is_set()
 
     async def passed(self) -> None:
-        """Wait until it is open."""
         await self._open.wait()
 
     @contextlib.contextmanager
     def shut(self) -> Iterator[None]:
-        """Keep it shut until the end of the block."""
         self._keepers += 1
         self._open.clear()
         try:

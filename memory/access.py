@@ -27,7 +27,7 @@ _LENGTH = 10
 
 
 ASKED_PER_HOUR = 5
-"""Strangers at most about whom the owner is asked in an hour, so that nobody fills their chat by being many."""
+"""Questions about strangers that the owner gets in an hour at most: more would flood their chat."""
 _HOUR = timedelta(hours=1)
 _LEAVE_FAMILY = "DELETE FROM family WHERE owner = ?"
 
@@ -85,10 +85,7 @@ class AccessList:
         return code
 
     async def claim(self, user_id: int, code: str) -> bool:
-        """Make a user a member if `code` is the current one, which is then used up.
-
-        Who has tried too often is refused, until there is another code.
-        """
+        """Make a user a member by the current code, which that uses up. Too many tries wait for another code."""
         now = now_text(self._clock)
         current = str(
             await self._database.value(

@@ -34,19 +34,15 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry of the timeline. successor: the text of what took its place. source: where the words stand that it
-    comes from, a conversation and a message.
-    """
+    """An entry of the timeline."""
 
     entry: Entry
-    successor: str | None
-    source: tuple[int, int] | None
+    successor: str | None  # the text of what took its place
+    source: tuple[int, int] | None  # the conversation and the message where its words stand
 
 
 @dataclass(frozen=True, slots=True)
 class ListedConversation:
-    """A conversation: its first words, how many messages it has, and the program that it was imported from."""
-
     id: int
     started_at: datetime
     title: str
@@ -56,8 +52,6 @@ class ListedConversation:
 
 @dataclass(frozen=True, slots=True)
 class ListedChange:
-    """One change that /undo takes back: its number, what was done, by whom, and the texts that it is about."""
-
     number: int
     operation: str
     author: str

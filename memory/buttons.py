@@ -16,21 +16,15 @@ ABOUT_CHARACTERS = 24
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Says `label`; whoever presses it says `text`, a command or a message, as if it had been typed.
-
-    about: what it is about, shown where buttons stand beside each other that say the same. in_place: the answer takes
-    the place of the message that the button stands under (commands only). minutes: how long it may be pressed; None:
-    for as long as the mail of the channel is kept. again: it may be pressed again and again, and uses up nothing.
-    by_reply: it is no button but a question; whoever answers the message by a reply says `text` and then their words,
-    once. `label` is shown where they write. Where `text` is an address that begins with PAGE, the press opens it.
-    """
+    """Says `label`; whoever presses it says `text`, a command or a message, as if it had been typed."""
 
     label: str
-    text: str
-    about: str = ""
-    in_place: bool = False
-    minutes: int | None = None
-    again: bool = False
+    text: str  # where it begins with PAGE: an address that the press opens
+    about: str = ""  # shown where buttons beside each other say the same
+    in_place: bool = False  # the answer replaces the message that the button stands under (commands only)
+    minutes: int | None = None  # it may be pressed for so long; None: as long as the channel's mail is kept
+    again: bool = False  # a press uses up nothing
+    # no button but a question, under `label`: whoever answers by a reply says `text` and then their words, once
     by_reply: bool = False
 
 
@@ -40,14 +34,11 @@ Keyboard = tuple[tuple[Button, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is told under a reply without being part of it, and what may be done about it.
-
-    alone: in a group it is for whoever is answered, and seen by nobody else where the channel can show it so.
-    """
+    """A line under a reply, with its buttons; it is no part of the answer."""
 
     text: str
     keyboard: Keyboard = ()
-    alone: bool = False
+    alone: bool = False  # in a group it is for whoever is answered, where the channel can show it so
 
 
 PAGE = "https://"
@@ -58,14 +49,11 @@ THIS_TURN = "{turn}"
 
 @dataclass(frozen=True, slots=True)
 class PlacedButton:
-    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else.
-
-    page: the address that it opens instead.
-    """
+    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
 
     id: str
     label: str
-    page: str | None = None
+    page: str | None = None  # the address that it opens instead
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
@@ -86,17 +74,14 @@ def page_button(address: str) -> Button:
 
 
 def share_button(entry: int, about: str) -> Button:
-    """Has the family know the entry of that number."""
     return Button(_("For all"), f"/share_{entry}", about)
 
 
 def edit_button(entry: int, about: str) -> Button:
-    """Asks for what the entry of that number is to say instead."""
     return Button(_("Edit"), f"/edit_{entry}", about, again=True)
 
 
 def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
-    """Settles what is not confirmed: the entry of that number."""
     return Button(_("Right"), f"/confirm_{entry}", about), Button(_("Wrong"), f"/forget_{entry}", about)
 
 

@@ -65,7 +65,6 @@ def empty(path: object) -> StoreError:
 
 
 def explain(error: sqlite3.Error, path: object) -> StoreError:
-    """The sentence for an error of SQLite on the database at `path`."""
     text = str(error)
     if "full" in text:
         return StoreError(

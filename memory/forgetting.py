@@ -38,7 +38,7 @@ class Forgetting:
         self._elsewhere: list[Forget] = []
 
     def also(self, forget: Forget) -> None:
-        """Have `forget_all` ask another place too that holds what was said."""
+        """Have `forget_all` also clear another place that holds messages."""
         self._elsewhere.append(forget)
 
     async def extent(self, owner: str) -> Extent:
@@ -59,10 +59,7 @@ class Forgetting:
         return Extent(int(messages), int(entries), len(files), int(reminders))
 
     async def forget_all(self, owner: str) -> Extent:
-        """Delete an owner's log, entries, changes, mail and files, here and elsewhere.
-
-        Raises StoreError, after all else was done, for what could not be deleted.
-        """
+        """Delete all that an owner has, here and elsewhere. Raises StoreError, at the end, for what is left."""
         extent = await self.extent(owner)
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
         # what waits is still said, but an export that waits holds everything

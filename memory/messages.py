@@ -22,20 +22,15 @@ class Role(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where words came from. All but typed ones are foreign: they could speak through the model that reads them.
-
-    TASK: what a task by the clock says. It was typed once, or agreed to, and is nothing that the user says again.
-    IMPORTED: it came with the export of another program, whoever wrote it there.
-    FOREIGN: not from the user's own words, and no more is known, as of a summary of several messages.
-    """
+    """Where words came from. All but typed ones are foreign: they could speak through the model that reads them."""
 
     TYPED = "typed"
-    TASK = "task"
-    IMPORTED = "imported"
+    TASK = "task"  # of a task by the clock: typed once or agreed to, and not said again
+    IMPORTED = "imported"  # from the export of another program, whoever wrote it there
     FILE = "file"
     WEB = "web"
     FORWARDED = "forwarded"
-    FOREIGN = "foreign"
+    FOREIGN = "foreign"  # not the user's own words; no more is known, as of a summary
 
     @property
     def is_foreign(self) -> bool:
@@ -71,15 +66,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text on its way to a model, with the worst provenance of what is in it.
-
-    images: what is shown with it; messages: the numbers of those of the log whose exchanges it quotes.
-    """
+    """A text on its way to a model, with the worst provenance of what is in it."""
 
     text: str
     provenance: Provenance = Provenance.TYPED
-    images: tuple[Image, ...] = ()
-    messages: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()  # shown with it
+    messages: tuple[int, ...] = ()  # those of the log whose exchanges it quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +93,20 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `id` and `turn_id` are None until the message is in the log.
-
-    speaker: the name of the user who said it, or of the tool that answered. provenance: where a user's words came
-    from; of an answer or a tool's result the worst of what it was made of, None where nothing in it was foreign.
-    media: the numbers of the photos, files and recordings that it tells of. images: what is shown with it in the turn
-    that it is from; the log keeps none.
-    """
+    """One message. `id` and `turn_id` are None until it is in the log."""
 
     role: Role
     content: str
     created_at: datetime
-    speaker: str | None = None
+    speaker: str | None = None  # the user's name, or that of the tool that answered
+    # of an answer or a tool's result the worst of what it was made of; None where nothing in it was foreign
     provenance: Provenance | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     id: int | None = None
     turn_id: int | None = None
-    media: tuple[int, ...] = ()
-    images: tuple[Image, ...] = ()
+    media: tuple[int, ...] = ()  # numbers of the photos, files and recordings that it tells of
+    images: tuple[Image, ...] = ()  # shown in the turn that it is from; the log keeps none
 
     @property
     def is_attachment(self) -> bool:
@@ -134,10 +121,8 @@ def in_one(messages: Iterable[Message]) -> Passage:
 
 
 def storable(text: str) -> str:
-    """`text` as UTF-8 can hold it: surrogates that came apart are paired again, half a pair becomes U+FFFD.
-
-    Models write them, where a stream cuts an emoji in two.
-    """
+    """`text` as UTF-8 can hold it: surrogates that came apart are paired again, half a pair becomes U+FFFD."""
+    # models write half a surrogate where a stream cuts an emoji in two
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -153,10 +138,8 @@ def groups(messages: Iterable[Message]) -> list[list[Message]]:
 
 
 def complete_groups(messages: list[Message]) -> list[Message]:
-    """`messages` without tool calls that lack a result and without results that lack their call.
-
-    A provider refuses both with a 400, for ever, so history is repaired before it is sent.
-    """
+    """`messages` without tool calls that lack a result and without results that lack their call."""
+    # providers refuse a request with either for ever (400)
     return [message for group in groups(messages) if _is_complete(*group) for message in group]
 
 

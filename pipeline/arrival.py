@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from config.texts import N_, _
 from memory.log.sessions import Address
-from memory.messages import Provenance
+from memory.messages import Provenance, storable
 from memory.reminders.reminder import TaskSound
 
 if TYPE_CHECKING:
@@ -32,61 +32,47 @@ _CONTROLS = re.compile(
     "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
     "\ufeff\ufff9-\ufffb]"
 )
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One message or command from a person.
-
-    speaker: who says it, where several people talk; sender: what its sender is called, everywhere. speaker_id,
-    message_id: the channel's own; inbox_id: where the channel keeps it until its turn is committed. held: it waits
-    for the person's next message (/stop). quoted: the message that it answers, for the model to read and not to be
-    kept. files: what came with it; album: what the messages of one album have in common. origin: whom a forward is
-    from, where that is told. media: the numbers of what is to be looked at anew, in the place of a text. replaces:
-    the message, by the channel's id, whose place the answer takes, since a button under it was pressed. pressed: what
-    the channel calls the press, where it was not written, and message_id is that of the message with the button.
-    alone: its answer is for whoever sent it, where the channel can show it so. language: what its sender
-    reads, as a tag of their program's. attempts: how many runs of the program were killed over it. task: it is no
-    message of a person, but a task whose hour has come.
-    """
+    """One message or command from a person, or a task whose hour has come."""
 
     address: Address
     text: str
     provenance: Provenance
     received_at: datetime
     channel: Channel
-    speaker: str | None = None
-    speaker_id: str | None = None
-    sender: str | None = None
-    message_id: str | None = None
-    inbox_id: int | None = None
-    held: bool = False
-    quoted: Passage | None = None
+    speaker: str | None = None  # who says it, where several people talk
+    speaker_id: str | None = None  # the channel's own
+    sender: str | None = None  # what its sender is called, everywhere
+    message_id: str | None = None  # the channel's own
+    inbox_id: int | None = None  # where the channel keeps it until its turn is committed
+    held: bool = False  # it waits for the person's next message (/stop)
+    quoted: Passage | None = None  # the message that it answers, for the model to read; not stored
     files: tuple[MediaFile, ...] = ()
-    album: str | None = None
-    origin: str | None = None
-    media: tuple[int, ...] = ()
-    replaces: str | None = None
-    pressed: str | None = None
-    alone: bool = False
-    language: str | None = None
-    attempts: int = 0
+    album: str | None = None  # what the messages of one album have in common
+    origin: str | None = None  # whom a forward is from, where that is told
+    media: tuple[int, ...] = ()  # numbers of what is to be looked at anew, in place of a text
+    replaces: str | None = None  # the message whose place the answer takes, since a button under it was pressed
+    pressed: str | None = None  # the press, where a button was pressed; message_id is that of the message with it
+    alone: bool = False  # its answer is for whoever sent it, where the channel can show it so
+    language: str | None = None  # the tag of what its sender's program is set to
+    attempts: int = 0  # runs of the program that were killed over it
     task: TaskRun | None = None
 
     @property
     def origin_mark(self) -> str:
-        """What tells of a forward whom it is from; empty for everything else."""
+        """Names the author of a forwarded message; empty for all others."""
         return f"(from {self.origin}) " if self.origin else ""
 
     @property
     def reply_to(self) -> str | None:
-        """The message that the reply quotes: where several people talk, it shows whom it answers."""
+        """The message that the reply quotes: in groups it shows who is answered."""
         return self.message_id if self.speaker is not None else None
 
     @property
     def is_quiet(self) -> bool:
-        """Whether its answer comes without a sound."""
         return self.task is not None and self.task.reminder.task is TaskSound.QUIET
 
     @property
@@ -96,12 +82,10 @@ class Arrival:
 
 
 def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
-    """Where the channel keeps arrivals; what is kept nowhere has none."""
     return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
 
 
 def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
-    """A task whose hour has come, as its session takes it up."""
     return Arrival(
         address=Address.of(run.reminder.session_id),
         text=run.reminder.text,
@@ -122,20 +106,16 @@ QUOTED_CHARACTERS = 80
 
 
 def given_up(arrivals: Iterable[Arrival]) -> str:
-    """What is said of arrivals that the program was killed over: why nothing comes of them, and which they are."""
+    """Says why messages that crashed the program get no answer, and which they are."""
     words = " ".join(" ".join(arrival.text for arrival in arrivals)[:QUOTED_CHARACTERS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
 
 
 def clean(text: str) -> str:
-    """`text` in normal form C, without control characters, lone surrogates and directional overrides.
-
-    Right-to-left and left-to-right marks stay: they are part of how Hebrew and Arabic are written.
-    """
-    # a surrogate pair that came as two characters is put together; half a pair can't be stored
-    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
+    """`text` in normal form C, without control characters, lone surrogates and directional overrides."""
     # controls go first: a letter and its accent may have stood on both sides of one
-    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", paired))
+    # right-to-left and left-to-right marks stay, as they are part of how Hebrew and Arabic are written
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", storable(text)))
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(plain) > LONGEST_MESSAGE:
         note = f"\n[... the rest of {len(plain)} characters was not kept]"

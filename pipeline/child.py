@@ -35,11 +35,11 @@ class JsonChild:
 
     @property
     def pid(self) -> int | None:
-        """The process; None where it has ended."""
         return self.process.pid if self.process.poll() is None else None
 
     def tell(self, message: Mapping[str, Any]) -> None:
         """Hand over what is not answered."""
+        # a child that has died shows in `ask`, by the answer that is missing
         with contextlib.suppress(BrokenPipeError):
             self._stdin.write(json.dumps(message).encode() + b"\n")
             self._stdin.flush()

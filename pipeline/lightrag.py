@@ -78,6 +78,7 @@ class LightRag:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
             return Passage("")
         result = answer.get("response") if isinstance(answer, dict) else None
+        # that is how LightRAG says that it found nothing
         if not isinstance(result, str) or "[no-context]" in result:
             return Passage("")
         return Passage(result.strip(), _origin(answer.get("references")))
@@ -105,7 +106,6 @@ class LightRag:
             raise LightRagError(_(_NOT_FORGOTTEN))
 
     async def documents(self) -> list[dict[str, object]]:
-        """All documents that LightRAG has, each with its id and its source."""
         results: list[dict[str, object]] = []
         more, page = True, 0
         while more:
@@ -134,11 +134,8 @@ class LightRag:
 
 
 def _origin(references: object) -> Provenance:
-    """The worst provenance of the documents that an answer was drawn from.
-
-    Only what we sent is known. What others put into the graph, and what a server that gives no references answers,
-    may say anything.
-    """
+    """The worst provenance of the documents that an answer was drawn from."""
+    # only what we sent is known: others may have put anything into the graph
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
     sources = [str(reference.get("file_path")) if isinstance(reference, dict) else "" for reference in references]

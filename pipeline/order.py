@@ -7,8 +7,6 @@ from enum import StrEnum
 
 
 class OnFailure(StrEnum):
-    """What a system's failure means for the turn."""
-
     ABORT = "abort"
     CONTINUE = "continue"
 
@@ -17,7 +15,7 @@ class Phase(StrEnum):
     """When a system runs. What comes before the reply ends where a system fails; what comes after needs an answer."""
 
     INPUT = "input"
-    """At once: what was said is kept, whatever happens then."""
+    """At once: the message is stored, whatever happens then."""
     PREPARE = "prepare"
     """Only so many turns at a time."""
     ANSWER = "answer"
@@ -27,8 +25,6 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A system's place in the pipeline."""
-
     order: int
     system: str
     on_failure: OnFailure

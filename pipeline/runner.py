@@ -54,11 +54,8 @@ class TurnLimiter:
         self.longest = longest
 
     def prioritized(self) -> AbstractContextManager[None]:
-        """Have what is done in the block go before whoever has no place yet.
-
-        A /stop takes a dozen steps of the database, and at each would wait for the steps of the turns that are
-        prepared. Nobody waits longer than `longest` for it, however much goes before.
-        """
+        """Let what is done in the block go before whoever has no place yet, for at most `longest` seconds."""
+        # a /stop takes a dozen steps of the database, and at each would wait for those of the turns in preparation
         return self._clear.shut()
 
     def closed(self) -> AbstractContextManager[None]:
@@ -69,6 +66,7 @@ class TurnLimiter:
     async def one(self) -> AsyncIterator[None]:
         """Wait for a place, first come first served, and hold it until the end of the block, or so many seconds."""
         await self._free.acquire()
+        # the place is given back once, by the timer or at the end
         held = True
 
         def leave() -> None:
@@ -151,6 +149,7 @@ class Pipeline:
             task = asyncio.current_task()
             if not turn.stop_requested or task is None:
                 raise
+            # the cancellation is over: what follows must be able to wait
             task.uncancel()
             turn.outcome = Outcome.STOPPED
         if turn.outcome is None:

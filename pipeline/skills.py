@@ -48,8 +48,6 @@ class SkillRefused(MnemeError):
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that is there."""
-
     name: str
     description: str
 
@@ -74,7 +72,6 @@ class Skills:
         self._read: dict[tuple[Path, int, int], Skill | str] = {}
 
     async def all(self) -> list[Skill]:
-        """The skills that can be used, by their names."""
         return [skill for skill in (await asyncio.to_thread(self.look)).values() if isinstance(skill, Skill)]
 
     def look(self) -> dict[str, Skill | str]:
@@ -137,6 +134,7 @@ class Skills:
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     path.write_bytes(content)
                     path.chmod(0o600)
+                # in one step, so that half a skill is never seen
                 made.rename(target)
         except OSError as error:
             raise SkillRefused(
@@ -155,12 +153,10 @@ class Skills:
 
 
 def skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple[str, list[str]]:
-    """What the prompt says of skills within PROMPT_TOKENS, and the names of those that it has no room for.
-
-    Descriptions are cut before a skill is left out.
-    """
+    """What the prompt says of skills within PROMPT_TOKENS, and the names of those that it has no room for."""
     if not skills:
         return "", []
+    # descriptions are cut before a skill is left out
     for characters in SHORTER:
         lines = [f"- {skill.name}: {in_line(skill.description, characters)}" for skill in skills]
         if tokens("\n".join([PROMPT_HEADER, *lines])) <= PROMPT_TOKENS:
@@ -176,15 +172,11 @@ def skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple
 
 
 def is_zip(content: bytes) -> bool:
-    """Whether a file is a zip file."""
     return content.startswith(b"PK\x03\x04")
 
 
 def read_package(content: bytes) -> SkillPackage | None:
-    """The skill in a zip file; None where it holds no SKILL.md. Raises SkillRefused for one that is not taken.
-
-    The SKILL.md stands at its top, or in its one folder.
-    """
+    """The skill in a zip file, at its top or in its one folder; None without SKILL.md. Raises SkillRefused."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _BROKEN:  # it may be anything, such as a damaged document of an office program
@@ -207,6 +199,7 @@ def _require_plain(entries: Sequence[zipfile.ZipInfo], content: bytes) -> None:
     for entry in entries:
         if not (stays_inside(entry.filename) and is_plain(entry)):
             raise SkillRefused(_("A file in this zip file is a link or leads elsewhere, so nothing of it was kept."))
+    # where case makes no difference, two such names are one file
     names = {entry.filename.casefold() for entry in entries}
     unpacked = sum(entry.file_size for entry in entries)
     if len(entries) > MOST_FILES or len(names) < len(entries) or max(len(content), unpacked) > LARGEST_ZIP:
@@ -266,7 +259,6 @@ def read_skill(text: str) -> Skill:
 
 
 def is_name(name: str) -> bool:
-    """Whether a skill may be called so."""
     plain = unicodedata.normalize("NFKC", name)
     parts = plain.split("-")
     return len(plain) <= LONGEST_NAME and plain == plain.lower() and all(part.isalnum() for part in parts)

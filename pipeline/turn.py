@@ -85,15 +85,13 @@ class Turn:
         return (*read, *self.user_messages, *self.produced)
 
     def provenance_of(self, answer: str) -> Provenance | None:
-        """What an answer is to be marked with: others' words that the turn brought in, or that stand in it."""
+        """The worst provenance of an answer: of words that the turn brought in, or that the answer repeats."""
         if self.provenance.is_foreign:
             return self.provenance
         return Provenance.FOREIGN if len(foreign_words(answer, self.citable)) > MOST_BORROWED else None
 
 
 class System(Protocol):
-    """One step of the pipeline."""
-
     @property
     def name(self) -> str:
         """The system's name in the order table and the log."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    """Print the local models: name, size, memory, whether they are here, how good they are, their licence."""
     from pipeline.local.model_files import is_present
 
     catalogue = load_catalogue()
@@ -76,10 +75,7 @@ def pull_model(
 
 
 def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
-    """Where nothing could answer yet, offer the first model server here that has a model; whether it was taken.
-
-    Without a person at a terminal its address is only said: nothing is written that nobody has agreed to.
-    """
+    """Where nothing could answer yet, offer the first model server here that has a model; whether it was taken."""
     from pipeline.local.model_files import is_present
 
     if settings.has_endpoint or settings.own_weights is not None:
@@ -92,6 +88,7 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
         return False
     server = servers[0]
     address = f"{server.name} runs on this machine and has {server.listed(6)}."
+    # nothing is written that nobody has agreed to
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
         return False

@@ -70,11 +70,11 @@ def main() -> None:
     except MnemeError as error:
         _fail(error, 1)
     except KeyboardInterrupt:
+        # 128 + SIGINT, as shells have it
         raise SystemExit(130) from None
 
 
 def _read() -> str:
-    """Which file the settings were read from."""
     from config.settings import settings_file
 
     file = settings_file()
@@ -97,6 +97,7 @@ def chat(
         from bot.cli.local_models import takes_one_near_by
 
         if takes_one_near_by(settings):
+            # which were written just now
             settings = settings_with_logging(quiet=True)
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
@@ -189,6 +190,7 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
     try:
         await task
     except asyncio.CancelledError:
+        # we were cancelled ourselves, not the service by a signal
         if not task.cancelled():
             raise
 

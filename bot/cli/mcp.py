@@ -74,7 +74,7 @@ def list_servers() -> None:
         typer.echo(f"There are none in {path}: add one with `mneme mcp add`.", err=True)
     for server in config.servers:
         what = server.transport
-        # neither arguments nor the rest of an address: keys stand there
+        # neither arguments nor the rest of an address: they may hold keys
         typer.echo(f"{server.name}  {what.host if isinstance(what, HttpServer) else what.command}")
     for name, trouble in config.troubles.items():
         typer.echo(f"{name}  {trouble}")
@@ -152,7 +152,6 @@ def what_is_missing(preset: Preset | None) -> list[str]:
 
 
 def how_to_try(name: str) -> str:
-    """What comes after a server was added."""
     return f"Try it with `mneme mcp test {name}`, then start the bot anew."
 
 
@@ -180,8 +179,10 @@ def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
     from pipeline.tools.mcp.config import SERVERS
 
     try:
+        # editors on Windows put a byte order mark in front
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         servers = document.setdefault(SERVERS, {})
+        # raises AttributeError where it is no object
         servers.keys()
     except FileNotFoundError:
         servers = {}

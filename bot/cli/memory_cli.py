@@ -37,8 +37,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")
 
 @dataclass(frozen=True, slots=True)
 class OpenMemory:
-    """The memory of this installation, open."""
-
     settings: Settings
     memory: MemoryServices
 
@@ -73,21 +71,19 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
         yield OpenMemory(settings, memory)
 
 
-def _with_shelf(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
+def _with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
     async def run() -> None:
-        async with open_memory(by_meaning=by_meaning) as shelf:
-            await work(shelf)
+        async with open_memory(by_meaning=by_meaning) as opened:
+            await work(opened)
 
     asyncio.run(run())
 
 
 def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | None, *, as_json: bool) -> None:
-    """Change an entry of whose memory is written, and show what became of it."""
+    async def work(opened: OpenMemory) -> None:
+        _print_entry(await change(opened.memory.entries, opened.writer(owner)), as_json=as_json)
 
-    async def work(shelf: OpenMemory) -> None:
-        _print_entry(await change(shelf.memory.entries, shelf.writer(owner)), as_json=as_json)
-
-    _with_shelf(work)
+    _with_memory(work)
 
 
 def _tags_in(values: list[str] | None) -> tuple[str, ...]:
@@ -113,25 +109,27 @@ def list_entries(
 ) -> None:
     """All entries, newest first."""
 
-    async def work(shelf: OpenMemory) -> None:
-        entries = await shelf.memory.entries.list(owner, kind)
+    async def work(opened: OpenMemory) -> None:
+        entries = await opened.memory.entries.list(owner, kind)
         lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {in_line(entry.content)}" for entry in entries]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 @memory_cli.command()
 def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """One entry with where it came from."""
 
-    async def work(shelf: OpenMemory) -> None:
+    async def work(opened: OpenMemory) -> None:
         lookup = (
-            shelf.memory.entries.get(owner, name) if owner else shelf.memory.entries.get_any(name, shelf.writer(None))
+            opened.memory.entries.get(owner, name)
+            if owner
+            else opened.memory.entries.get_any(name, opened.writer(None))
         )
         _print_entry(await lookup, as_json=as_json)
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 @memory_cli.command()
@@ -186,29 +184,29 @@ def confirm(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
 def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     """What is not confirmed, with the reason."""
 
-    async def work(shelf: OpenMemory) -> None:
-        entries = await shelf.memory.entries.unconfirmed(owner)
+    async def work(opened: OpenMemory) -> None:
+        entries = await opened.memory.entries.unconfirmed(owner)
         lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 @memory_cli.command()
 def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
-    async def work(shelf: OpenMemory) -> None:
+    async def work(opened: OpenMemory) -> None:
         from bot.commands.memory_changes import format_undo
 
-        undone = await shelf.memory.undo.undo(shelf.writer(owner))
+        undone = await opened.memory.undo.undo(opened.writer(owner))
         if as_json:
             named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
             _print_json(named)
         else:
             typer.echo(format_undo(undone) if undone else "There is nothing to undo.")
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 def recall(
@@ -229,21 +227,21 @@ def recall(
 ) -> None:
     """Search conversations and entries, in one owner's memory by what they mean too if EMBEDDING_MODEL is set."""
 
-    async def work(shelf: OpenMemory) -> None:
+    async def work(opened: OpenMemory) -> None:
         from memory.search.search import Filter
         from memory.text.spans import span_of
 
-        begins, ends = span_of(since, until, shelf.settings.zone)
+        begins, ends = span_of(since, until, opened.settings.zone)
         only = Filter(kinds=[kind] if kind else None, path=scope, tags=_tags_in(tags), since=begins, until=ends)
         if every:
-            hits = await shelf.memory.reading.mentioning([query], owner, only)
+            hits = await opened.memory.reading.mentioning([query], owner, only)
             lines = [_mention(hit) for hit in hits]
         else:
-            owner_name = owner or await shelf.memory.stats.sole_owner()
+            owner_name = owner or await opened.memory.stats.sole_owner()
             if as_json:
-                hits, lines = await shelf.memory.recall.hits(query, owner_name, only, limit), []
+                hits, lines = await opened.memory.recall.hits(query, owner_name, only, limit), []
             else:
-                results = await shelf.memory.recall.recall(query, owner_name, only, limit)
+                results = await opened.memory.recall.recall(query, owner_name, only, limit)
                 hits = [result.hit for result in results]
                 # the scores themselves depend on how much there is; what tells is how one compares with the best
                 best = max((hit.score for hit in hits), default=0.0)
@@ -253,7 +251,7 @@ def recall(
                 ]
         _print_all([_hit_json(hit) for hit in hits], lines, "Nothing was found.", as_json=as_json)
 
-    _with_shelf(work, by_meaning=not every)
+    _with_memory(work, by_meaning=not every)
 
 
 def _mention(hit: Hit) -> str:
@@ -270,11 +268,11 @@ def export_memory(
 ) -> None:
     """Write everything into a new folder: Markdown for people, JSON lines for machines."""
 
-    async def work(shelf: OpenMemory) -> None:
-        rows = await shelf.memory.portable.export(folder, owner, with_secrets=with_secrets)
+    async def work(opened: OpenMemory) -> None:
+        rows = await opened.memory.portable.export(folder, owner, with_secrets=with_secrets)
         typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 def import_memory(
@@ -292,45 +290,46 @@ def import_memory(
     installation; who was let in, settings and messages that wait come with `mneme restore` of a backup alone.
     """
 
-    async def work(shelf: OpenMemory) -> None:
+    async def work(opened: OpenMemory) -> None:
         if _is_foreign(path):
-            await _import_foreign(shelf, path, owner, dry_run=dry_run, learn=learn)
+            await _import_foreign(opened, path, owner, dry_run=dry_run, learn=learn)
             return
         if dry_run or learn or owner is not None:
             raise typer.BadParameter("an export of Mneme is imported whole: leave out --dry-run, --learn and --owner.")
-        done = await shelf.memory.importer.run(path)
+        done = await opened.memory.importer.run(path)
         typer.echo(f"{done.rows} rows of memory and log and the Markdown files were imported from {path}.")
         if done.left_out:
             typer.echo(f"Left out, since only memory and log are taken: {', '.join(done.left_out)}.")
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether a file that is there is none that Mneme writes."""
+    """Whether `path` is an existing file that Mneme did not write."""
     from memory.imports.items import ImportRefused
     from memory.imports.source import opened_source
 
+    # what can't be opened is left to the importer, which says why
     with contextlib.suppress(ImportRefused), opened_source(path) as source:
         return path.exists() and not {"manifest.json", "contents.json"} & set(source.names)
     return False
 
 
-async def _import_foreign(shelf: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool) -> None:
+async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool) -> None:
     from bot.console.console import console_address
     from memory.imports.importing import describe, format_left_out
     from memory.imports.learning import request_learning
     from memory.log.sessions import SHARED_OWNER, Address
 
-    whose = shelf.writer(owner)
+    whose = opened.writer(owner)
     address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
-    session = await shelf.memory.sessions.get_or_create(address)
+    session = await opened.memory.sessions.get_or_create(address)
     if dry_run:
-        report = await shelf.memory.foreign_import.look(path, session)
+        report = await opened.memory.foreign_import.look(path, session)
         typer.echo(f"{describe(report)} Nothing was written.")
         change = None
     else:
-        done = await shelf.memory.foreign_import.run(path, session, lambda n, whole: _show_progress(n / max(1, whole)))
+        done = await opened.memory.foreign_import.run(path, session, lambda n, whole: _show_progress(n / max(1, whole)))
         if sys.stderr.isatty():
             typer.echo(err=True)
         report, change = done.report, done.change
@@ -340,7 +339,7 @@ async def _import_foreign(shelf: OpenMemory, path: Path, owner: str | None, *, d
     if change is not None:
         typer.echo(f"`mneme memory undo --owner {whose}`, or /undo in the chat, takes it back.")
     if learn and not dry_run:
-        count = await request_learning(shelf.memory.database, session.owner)
+        count = await request_learning(opened.memory.database, session.owner)
         typer.echo(f"The running bot learns from the {count} newest in the background: see /memory unsure there.")
 
 
@@ -349,14 +348,15 @@ def reindex() -> None:
 
     from memory.store.index import reindex as make_index_anew
 
-    async def work(shelf: OpenMemory) -> None:
-        await make_index_anew(shelf.memory.database, _show_progress)
+    async def work(opened: OpenMemory) -> None:
+        await make_index_anew(opened.memory.database, _show_progress)
         if sys.stderr.isatty():
             typer.echo(err=True)
-        await shelf.memory.vectors.drop()
+        # the bot makes them again
+        await opened.memory.vectors.drop()
         typer.echo("The search index was made anew.")
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 def _show_progress(share: float) -> None:
@@ -367,10 +367,10 @@ def _show_progress(share: float) -> None:
 def migrate() -> None:
     """Bring the database up to date; every other command does so too."""
 
-    async def work(shelf: OpenMemory) -> None:
-        typer.echo(f"{shelf.memory.database.path} has format {await shelf.memory.database.version()}.")
+    async def work(opened: OpenMemory) -> None:
+        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.version()}.")
 
-    _with_shelf(work)
+    _with_memory(work)
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
@@ -383,7 +383,7 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
 
 
 def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:
-    """Print what was found, a line each; nothing: what is said, on standard error, where there is none."""
+    """Print `lines`, or `rows` as JSON. Where there are none, `nothing` goes to standard error."""
     if as_json:
         _print_json(rows)
     elif not lines:
@@ -397,7 +397,6 @@ def _print_json(value: object) -> None:
 
 
 def entry_json(entry: Entry) -> dict[str, object]:
-    """An entry as programs are given it."""
     return {
         "name": entry.name,
         "aliases": entry.aliases,

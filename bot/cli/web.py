@@ -33,12 +33,12 @@ async def _serve(owner: str | None, port: int) -> None:
     from memory.clock import system_clock
     from memory.log.sessions import SHARED_OWNER, Address
 
-    async with open_memory(by_meaning=True) as shelf:
-        whose = shelf.writer(owner)
+    async with open_memory(by_meaning=True) as opened:
+        whose = opened.writer(owner)
         address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
-        session = await shelf.memory.sessions.get_or_create(address)
-        language = await shelf.memory.preferences.language(address.owner)
-        link = OneTimeLink(Visitor(PageData(shelf.memory, session, system_clock), language), f"{HOST}:{port}")
+        session = await opened.memory.sessions.get_or_create(address)
+        language = await opened.memory.preferences.language(address.owner)
+        link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")
         async with web_served(page_app(link), port):
             typer.echo(f"The memory of {whose}, for one browser: {link.url}")
             typer.echo("Ctrl-C ends it.")

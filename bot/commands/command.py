@@ -89,10 +89,7 @@ def to_try() -> Keyboard:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A command's answer with buttons under it, where the channel can show them; the text says enough without.
-
-    document: a file that goes with it.
-    """
+    """A command's answer with buttons under it, where the channel can show them; the text says enough without."""
 
     text: str
     keyboard: Keyboard = ()
@@ -103,11 +100,11 @@ CommandResult = str | Answer | RunAgain
 
 
 class Access(Enum):
-    """Who may use a command. MANAGERS: in a group its administrators and the bot's owner, since it is about what the
-    whole group has said, or about what holds for it; in a private chat whoever it is with.
-    """
+    """Who may use a command."""
 
     EVERYBODY = auto()
+    # in a group its administrators and the bot's owner, since it is about what all have said, or holds for all; in a
+    # private chat whoever it is with
     MANAGERS = auto()
     OWNER = auto()
 
@@ -118,21 +115,16 @@ async def _undeclared(call: CommandCall) -> CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
-
-    repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
-    listed: help and menu show it; others come with what they are about, as `/done_12`. alone: in a group its answer is
-    for who asks, where that can be shown to one person.
-    """
+    """One slash command."""
 
     name: str
-    description: str
+    description: str  # not translated yet
     argument: str = ""
-    immediate: bool = False
-    repeatable: bool = False
-    listed: bool = True
+    immediate: bool = False  # it answers at once, while a turn runs
+    repeatable: bool = False  # it may run again after a kill: what it did stands, or is continued
+    listed: bool = True  # in help and menu; others come with what they are about, as `/done_12`
     access: Access = Access.EVERYBODY
-    alone: bool = False
+    alone: bool = False  # in a group its answer is for who asks, where one person can be shown it
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _undeclared
 
     def __call__(self, method: _Method) -> _Method:
@@ -157,14 +149,12 @@ class WrongArgument(MnemeError):
 
 
 def parse_command(text: str) -> tuple[str, str]:
-    """The name of the command that `text` calls and its argument; two empty strings for other text.
-
-    `/forget_12` is `/forget #12`: Telegram makes such a word something to tap.
-    """
+    """The name of the command that `text` calls and its argument; two empty strings for other text."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return "", ""
     name, argument = match["name"].lower(), (match["argument"] or "").strip()
+    # Telegram makes a word such as /forget_12 something to tap
     numbered = _NUMBERED.fullmatch(name)
     if numbered is not None and not argument:
         return numbered["name"], f"#{numbered['number']}"
@@ -180,7 +170,6 @@ def tapped_number(call: CommandCall) -> str:
 
 
 def help_text(table: Mapping[str, Command]) -> str:
-    """The commands, a line each, put together by what they are about."""
     parts = []
     for label, names in _GROUPS:
         lines = [
@@ -193,9 +182,7 @@ def help_text(table: Mapping[str, Command]) -> str:
 
 
 class Introduction:
-    """/start and /help, which tell of all the commands of `table`. remembers: whether memory is on; shared: whether all
-    chats have one.
-    """
+    """/start and /help, which tell of all the commands of `table`. remembers: whether memory is on."""
 
     def __init__(self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope) -> None:
         self._table = table
@@ -208,7 +195,7 @@ class Introduction:
 
     @command(HELP, N_("What I understand"), immediate=True)
     async def help(self, call: CommandCall) -> str:
-        """/help, also for a command that there is not"""
+        """/help, and the answer to a command that does not exist"""
         if call.name in self._table:
             return help_text(self._table)
         listed = [command.name for command in self._table.values() if command.listed]
@@ -231,22 +218,19 @@ def command_table(groups: Iterable[object], *, remembers: bool, scope: MemorySco
 
 @dataclass(frozen=True, slots=True)
 class CommandRunner:
-    """Knows the commands by name, and carries them out."""
-
     table: Mapping[str, Command]
     sessions: SessionService
     effects: Effects
     languages: Languages
 
     def called_by(self, arrival: Arrival) -> Command | None:
-        """The command that an arrival calls; /help for one that there is not."""
+        """The command that an arrival calls; /help for an unknown name."""
         if arrival.provenance is not Provenance.TYPED:
             return None  # what others wrote is read, never obeyed
         name = parse_command(arrival.text)[0]
         return self.table.get(name, self.table.get("help")) if name else None
 
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
-        """What a command answers, or why it does not."""
         name, argument = parse_command(arrival.text)
         with use_language(await self.languages.of(arrival)):
             try:
@@ -266,7 +250,7 @@ class CommandRunner:
                 return _("/{name} failed on my side: try again, or look into the log.", name=name)
 
     async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
-        """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
+        """Run a command, unless the inbox shows that it ran before a kill and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.had_by(causes):
             command_text = in_line(f"/{call.name} {call.argument}", SHOWN_CHARACTERS)
@@ -276,7 +260,7 @@ class CommandRunner:
 
 
 async def _forbidden(arrival: Arrival, command: Command) -> str | None:
-    """What they are told who may not use a command; None for who may."""
+    """Why this sender may not use a command; None if they may."""
     if command.access is Access.MANAGERS and not await arrival.channel.may_manage(arrival):
         return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):

@@ -27,8 +27,6 @@ COMPACT_MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class ConversationCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
     compaction: CompactionService
     background: BackgroundConsolidation
@@ -59,8 +57,8 @@ class ConversationCommands:
         return Answer(f"{text}\n\n_{learned}_", rows_of(ended.learned))
 
     async def _end_private(self, session: Session) -> str:
-        """End a private talk; what to say of it."""
         held_back = await self.services.database.private.end(session.id)
+        # what a /stop held of the private talk goes with it
         self.lanes.drop_held(session.id, held_back)
         return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
 
@@ -126,6 +124,7 @@ class ConversationCommands:
     @command("retry", N_("Answer the last message again"))
     async def retry(self, call: CommandCall) -> CommandResult:
         last = await self.services.turns.last(call.session.id)
+        # a button names the turn that it stands under, which may not be the last one any more
         if last is not None and call.argument and call.argument != f"#{last.id}":
             return _("Something else was said since: /retry alone tries the last message again.")
         if last is None and call.session.private:

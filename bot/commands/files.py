@@ -28,8 +28,6 @@ LEARN = "learn"
 
 @dataclass(frozen=True, slots=True)
 class ImportCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
     sources: MediaSources
     learning: BackgroundImportLearning
@@ -76,7 +74,6 @@ class ImportCommands:
         )
 
     async def _pasted(self, call: CommandCall) -> str:
-        """The newest list in the conversation."""
         messages = (await self.services.sessions.transcript(call.session.id)).messages
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):
@@ -90,8 +87,6 @@ MOST_DESCRIPTION = 300
 
 @dataclass(frozen=True, slots=True)
 class SkillCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
     sources: MediaSources
     skills: Skills

@@ -34,7 +34,7 @@ PAGE = 10
 MOST_FOUND = 100
 """Entries at most that /memory search pages through."""
 RECALLED_SHOWN = 5
-"""Messages of those that the last request quoted, which /memory why shows."""
+"""How many quoted messages of the last request /memory why shows."""
 RESULTS = 8
 """Results of /recall."""
 PAGE_TOKENS = 800
@@ -69,8 +69,6 @@ FILE = "MEMORY.md"
 
 @dataclass(frozen=True, slots=True)
 class MemoryQueries:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
     page: str | None
 
@@ -106,7 +104,7 @@ class MemoryQueries:
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
-            return await self._found(owner, searched["words"], hint)
+            return await self._search(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
         counts = await self.services.entries.counts(owner)
         kinds = (*Kind, *counts)
@@ -123,7 +121,7 @@ class MemoryQueries:
         rows = ((share_button(entry.id, entry.content),),) if may_share else ()
         return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
 
-    async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
+    async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
         kinds = tuple(await self.services.entries.counts(owner))
         words, page = _page_of(argument)
@@ -182,6 +180,7 @@ class MemoryQueries:
         results = await self.services.recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not results:
             return _(NOTHING_FOUND)
+        # a private talk leaves no trace, not even a count
         if not call.session.private:
             await self.services.reinforcement.recalled(
                 result.hit.id for result in results if result.hit.name is not None
@@ -213,16 +212,13 @@ class MemoryQueries:
 
 
 async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
-    """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
+    """The name inside quotes; None where the quotes belong to an entry's name."""
     match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
     return None if match is None or await entries.holder(owner, argument) else match["name"]
 
 
 async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
-    """How to get the entry whose name means something else in a command; empty where there is none.
-
-    hint: says so with the entry's `{name}`, not translated yet.
-    """
+    """How to get the entry whose name means something else in a command, by the untranslated `hint`; else empty."""
     entry = await entries.holder(owner, name)
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
@@ -277,7 +273,6 @@ def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:
-    """What is not confirmed, each with why, and with what to tap."""
     if not entries:
         return _("Nothing is waiting for your word.")
     lines = [
@@ -296,7 +291,6 @@ def format_source(entry: Entry) -> str:
 
 
 def format_entry(entry: Entry) -> str:
-    """One entry with where it came from."""
     names = f"**{entry.name}**" + (" " + _("(also {names})", names=", ".join(entry.aliases)) if entry.aliases else "")
     content = entry.content
     if entry.steps:
@@ -359,7 +353,6 @@ def _line(memory: Entry | Hit) -> str:
 
 
 def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
-    """A button for each that shows it, with what can be done about it."""
     return in_rows(
         [
             Button(in_line(memory.content, LABEL_CHARACTERS), f"/memory_{memory.id}", in_place=True)
@@ -370,7 +363,6 @@ def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:
-    """What can be done with one entry, and the way back to those of its kind."""
     back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
         unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))

@@ -41,8 +41,6 @@ MOST_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
     clock: Clock
     enabled: bool
@@ -93,6 +91,7 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
+        # an entry of that name goes first
         if call.argument.lower() == IMPORTED and await self.services.entries.holder(owner, IMPORTED) is None:
             count, change = await self.services.entries.confirm_imported(owner)
             if change is None:
@@ -112,6 +111,7 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
+        # only these exact words: anything else names an entry
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             return await self._forget_one(owner, call.argument)
         if words == [ALL]:
@@ -135,7 +135,7 @@ class MemoryCommands:
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
     async def _forget_one(self, owner: str, argument: str) -> CommandResult:
-        """Forget what is called so; where nothing is, offer what the words may mean."""
+        """Forget the entry of that name; without one, offer what the words may mean."""
         if (line := _LINE.fullmatch(argument)) is not None:
             said, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
             text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
@@ -202,7 +202,6 @@ def _asked_for_text(entry: Entry) -> Answer:
 
 
 def format_extent(extent: Extent) -> str:
-    """How much there is of an owner."""
     parts = [
         ngettext("{n} message", "{n} messages", extent.messages),
         ngettext("{n} entry", "{n} entries", extent.entries),
@@ -213,7 +212,6 @@ def format_extent(extent: Extent) -> str:
 
 
 def format_undo(undone: Undone) -> str:
-    """What an undo did, in the words of what it did it to."""
     lines = [f"{_(outcome.effect)}: {in_line(outcome.text)}" for outcome in undone.outcomes]
     lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
     if len(lines) <= 1:
@@ -223,7 +221,7 @@ def format_undo(undone: Undone) -> str:
 
 
 def _contents(extent: Extent, name: str) -> str:
-    """What is in the file, and how it is taken elsewhere: less than the 1,024 characters of a caption."""
+    """What the file holds and how to take it elsewhere, within the 1,024 characters of a Telegram caption."""
     amounts = (
         (extent.messages, ngettext("{n} message", "{n} messages", extent.messages)),
         (extent.entries, ngettext("{n} memory", "{n} memories", extent.entries)),

@@ -23,8 +23,6 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ReminderCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     service: Reminders
 
     @command("reminders", N_("What I will remind you of"))
@@ -76,7 +74,7 @@ class ReminderCommands:
 
 
 def format_reminders(reminders: Sequence[Reminder]) -> str:
-    """What is to come, what is offered, and what was told of late, each with what to tap."""
+    """Reminders to come, dates offered and reminders that were told lately, each with what to tap."""
     if not reminders:
         return _("There are no reminders: tell me what to remind you of and when.")
     titles = {

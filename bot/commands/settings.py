@@ -85,8 +85,6 @@ def all_settings() -> Button:
 
 @dataclass(frozen=True, slots=True)
 class SettingsCommands:
-    """What the commands do: each keeps what was chosen for a chat, and says what holds now."""
-
     services: MemoryServices
     models: ModelChoice
     price_of: PriceOf
@@ -161,7 +159,7 @@ class SettingsCommands:
         if len(zones) == 1:
             return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
         if not zones or len(zones) > MOST_OFFERED:
-            raise WrongArgument(_not_one(call.argument[:40], len(zones)))
+            raise WrongArgument(_no_single_zone(call.argument[:40], len(zones)))
         choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
         return Answer(
             _("Which one: {zones}?", zones=", ".join(zones)), (*in_rows(choice, ZONES_PER_ROW), (all_settings(),))
@@ -215,7 +213,7 @@ class SettingsCommands:
         if call.argument:
             await self.models.choose(chat, self._model_named(call.argument))
         present = await self.models.of(chat)
-        # where an endpoint says how much its models read
+        # asks an endpoint how much its models read, which the lines below say
         await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
         lines = [_("This chat uses **{model}**.", model=present.name), ""]
         lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
@@ -264,8 +262,6 @@ class SettingsCommands:
 
 @dataclass(frozen=True, slots=True)
 class AccessCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     access: AccessList
     sharing: Sharing
     usage: UsageLog
@@ -357,11 +353,10 @@ def _all_languages() -> str:
 
 
 def choice_button(label: str, text: str, *, chosen: bool) -> Button:
-    """A button in place that chooses one of several, marked where it is chosen already."""
     return Button(f"✓ {label}" if chosen else label, text, in_place=True)
 
 
-def _not_one(name: str, count: int) -> str:
+def _no_single_zone(name: str, count: int) -> str:
     if count:
         return _("There are many zones of that name: name a city, such as /timezone Kyiv.")
     return _(

@@ -20,8 +20,6 @@ SHOWN = 30
 
 @dataclass(frozen=True, slots=True)
 class SharingCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     services: MemoryServices
 
     @command("share", N_("Let the family know a memory"), "NAME", access=Access.MANAGERS)

@@ -38,19 +38,16 @@ _SHARE_CELLS = 5
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What /status says of a session. embedding None: nothing compares meanings; `meaning` says why, if it should.
-
-    replication None: there is to be no replica.
-    """
+    """What /status says of a session."""
 
     services: MemoryServices
     builder: PromptBuilder
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    embedding: BackgroundEmbedding | None
+    embedding: BackgroundEmbedding | None  # None: nothing compares meanings; `meaning` says why
     tools: ToolReport
-    replication: Replication | None
+    replication: Replication | None  # None: there is to be no replica
     lanes: SessionQueues
     clock: Clock
     started: datetime
@@ -69,7 +66,7 @@ class Status:
         return "\n\n".join(map(str, groups))
 
     async def _conversation(self, session: Session) -> list[Group]:
-        """How much was said, and how much of it the model reads: estimates until it has reported usage."""
+        """How long the conversation is, and how much of it the model reads: estimates until it has reported usage."""
         transcript = await self.services.sessions.transcript(session.id)
         messages = await self.services.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
@@ -117,7 +114,6 @@ class Status:
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
-        """How old the replica is, where there is to be one."""
         if self.replication is None:
             return []
         age = self.replication.age
@@ -146,7 +142,7 @@ class Status:
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
-        """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
+        """How many memories of each layer stood in the last request, and their cost in tokens."""
         reasons = await self.services.activation_log.last(session.id)
         baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
@@ -160,7 +156,6 @@ class Status:
         return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
     def _queue(self, session_id: str) -> Group:
-        """What waits and what runs, and since when."""
         uptime = int((self.clock() - self.started).total_seconds())
         rows = ((_("waiting"), number(self.lanes.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
         writes = self.lanes.running(session_id)
@@ -218,15 +213,12 @@ def _format_duration(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Figures that belong together: each a label with its value.
-
-    share: how full something is, from 0 to 1, shown as a bar. notes: sentences below, or instead of all that.
-    """
+    """Figures that belong together: each a label with its value."""
 
     title: str
     rows: tuple[tuple[str, str], ...] = ()
-    share: float | None = None
-    notes: tuple[str, ...] = ()
+    share: float | None = None  # how full something is, from 0 to 1, shown as a bar
+    notes: tuple[str, ...] = ()  # sentences below, or instead of all that
 
     def __str__(self) -> str:
         lines = [] if self.share is None else [bar(self.share)]
@@ -236,7 +228,6 @@ class Group:
 
 
 def bar(share: float) -> str:
-    """How full something is, in one line."""
     cells = WIDTH - _SHARE_CELLS
     filled = round(min(1.0, max(0.0, share)) * cells)
     return "█" * filled + "░" * (cells - filled) + f"{share:.0%}".rjust(_SHARE_CELLS)

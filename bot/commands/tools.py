@@ -29,13 +29,11 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True)
 class ToolReport:
-    """The servers whose tools a session may use."""
-
     tools: McpTools
     models: ModelChoice
 
     async def groups(self, session: Session) -> list[Group]:
-        """What there is to say; nothing where no server is configured."""
+        """Empty where no server is configured."""
         if self.tools.config.is_empty:
             return []
         states = self.tools.states()
@@ -61,8 +59,6 @@ _answering = partial(Command, immediate=True, repeatable=True, listed=False)
 
 
 class ToolCommands:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
     def __init__(self, approvals: Approvals, report: ToolReport) -> None:
         self._approvals = approvals
         self._report = report

@@ -53,7 +53,6 @@ class ConsoleChannel(Channel, ReplyChannel):
         self.tasks_taken: set[int] = set()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
-        """The console itself: there is one conversation on it."""
         return self
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
@@ -63,7 +62,6 @@ class ConsoleChannel(Channel, ReplyChannel):
         self.show_beside("\n\n".join([text, *where]))
 
     def show_beside(self, text: str) -> None:
-        """Collect what is no answer of the model."""
         self.replies.append(text)
 
     async def may_manage(self, arrival: Arrival) -> bool:
@@ -86,7 +84,6 @@ class ConsoleChannel(Channel, ReplyChannel):
         return None
 
     async def deliver_uncommitted(self, text: str) -> bool:
-        """Show it like any other."""
         await self.deliver(text)
         return True
 
@@ -95,7 +92,7 @@ class ConsoleChannel(Channel, ReplyChannel):
 
 
 def _saved(document: Document) -> str:
-    """Write a file, readable for its owner only and in nobody's place; the sentence that says where it is."""
+    """Write a file that only its owner may read, and overwrite none; the sentence that says where it is."""
     target = Path.cwd() / document.name
     others = (target.with_stem(f"{target.stem}-{number}") for number in itertools.count(2))
     for path in itertools.chain([target], others):
@@ -112,7 +109,7 @@ def _saved(document: Document) -> str:
 
 
 def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
-    """A message that was typed at the console, by who reads the language that POSIX is told."""
+    """A message typed at the console; its language is that of the POSIX locale."""
     # bytes that were no UTF-8 come from the terminal as lone surrogates
     decodable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     language = next((tag for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (tag := os.environ.get(name))), None)
@@ -120,7 +117,7 @@ def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel
 
 
 async def task_arrivals(app: App, address: Address, channel: ConsoleChannel) -> list[Arrival]:
-    """The tasks of a chat whose hour has come, also those that an earlier program did not come to the end of."""
+    """The tasks of a chat that are due, also those that an earlier program left unfinished."""
 
     async def is_here(session_id: str) -> bool:
         return session_id == address.session_id
@@ -133,7 +130,6 @@ async def task_arrivals(app: App, address: Address, channel: ConsoleChannel) -> 
 
 
 async def do_tasks(app: App, address: Address) -> None:
-    """Do the tasks of a chat whose hour has come, and print what comes of them on standard output."""
     channel = ConsoleChannel()
     if arrivals := await task_arrivals(app, address, channel):
         await app.runner.submit(*arrivals)
@@ -142,7 +138,6 @@ async def do_tasks(app: App, address: Address) -> None:
 
 
 async def spoken_at(app: App, address: Address) -> str:
-    """The language to speak at the terminal."""
     return await app.runner.languages.of(typed_arrival(app, address, "", ConsoleChannel()))
 
 
@@ -188,6 +183,7 @@ async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: s
     await app.runner.submit(arrival)
     await app.runner.idle(address.session_id)
     after = await app.memory.turns.last(address.session_id)
+    # no new turn: a command makes none, and a message that could not be stored has failed
     if after is None or (before is not None and before.id == after.id):
         return not parse_command(arrival.text)[0]
     return after.outcome is Outcome.FAILED
@@ -197,6 +193,7 @@ async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: s
 async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     """Ctrl-C is /stop for as long as the context is open."""
     loop = asyncio.get_running_loop()
+    # referenced here, since asyncio alone may drop a task before it has ended
     stops: set[asyncio.Task[tuple[bool, int]]] = set()
 
     def stop() -> None:

@@ -54,6 +54,7 @@ async def chat_redirected(app: App, address: Address) -> int:
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
         for due, reminder in await app.memory.telling.due_in(address.session_id):
+            # marked after it was written: a kill in between repeats a reminder, and loses none
             sys.stderr.write(f"{reminder}\n\n")
             await app.memory.telling.shown(due)
         await do_tasks(app, address)
@@ -82,8 +83,6 @@ def _makes_private(text: str) -> bool:
 
 
 class _CommandCompleter(Completer):
-    """Completes the name of a command that is typed first, and says what it does in the language spoken just then."""
-
     def __init__(self, app: App, address: Address) -> None:
         self._app = app
         self._address = address
@@ -93,6 +92,7 @@ class _CommandCompleter(Completer):
         yield from WordCompleter([*commands], meta_dict=commands, sentence=True).get_completions(document, event)
 
     async def get_completions_async(self, document: Document, event: CompleteEvent) -> AsyncGenerator[Completion]:
+        # all at once: a generator that waits between two of them would leave its language to the caller
         with use_language(await spoken_at(self._app, self._address)):
             offered = [*self.get_completions(document, event)]
         for completion in offered:
@@ -166,13 +166,13 @@ class _Chat:
         return self._answering is not None and not self._answering.done()
 
     async def _answer(self, arrivals: list[Arrival]) -> None:
-        """Have messages or tasks answered, then what was sent meanwhile."""
         drawing = asyncio.create_task(self._redraw())
         try:
             while arrivals:
                 await self._app.runner.submit(*arrivals)
                 await self._app.runner.idle(self._address.session_id)
                 private = await self._app.sessions.is_private(self._address.session_id)
+                # a /private that still waits counts already: what is typed after it must not reach the file
                 self._history.private = private or any(map(_makes_private, self._queued))
                 texts, self._queued = self._queued, []
                 for text in texts:
@@ -198,7 +198,6 @@ class _Chat:
         print_above(captured.get(), self._console)
 
     def _message(self) -> AnyFormattedText:
-        """The prompt, under what is being written and what waits."""
         if self._prompt.app.is_done or not self._busy:
             return PROMPT
         typed = self._prompt.default_buffer.document.line_count

@@ -40,11 +40,9 @@ class MarkdownStream:
 
     @property
     def begun(self) -> bool:
-        """Whether a block has been finished."""
         return bool(self._finished)
 
     def continues(self, text: str) -> bool:
-        """Whether `text` goes on from the blocks that have been finished."""
         return text.startswith(self._finished)
 
     def take(self, text: str) -> str:
@@ -65,10 +63,8 @@ class MarkdownStream:
 
 
 def _finished_length(text: str) -> int:
-    """How many characters at the front are blocks that what follows can't change: all but the last one.
-
-    Only whole lines count: `2` after a list is a paragraph, until a full stop makes it the list's next item.
-    """
+    """How many characters at the front are blocks that what follows can't change: all but the last one."""
+    # whole lines only: `2` after a list is a paragraph, until a full stop makes it the next item
     whole = text[: text.rfind("\n") + 1]
     starts = [token.map[0] for token in _parser().parse(whole) if token.level == 0 and token.map and token.nesting >= 0]
     if len(starts) < 2:
@@ -98,11 +94,9 @@ class _Wait:
 
 
 def print_above(text: str, console: Console) -> None:
-    """Write `text` over the prompt, if there is one, which is then drawn anew below.
-
-    The library's own way gives the terminal back for a moment, and keys that come in that moment are lost or echoed.
-    """
+    """Write `text` over the prompt, if there is one, which is then drawn anew below."""
     app = get_app_or_none()
+    # not with the library's run_in_terminal, which gives the terminal back for a moment: keys of that moment are lost
     if app is not None and app.is_running:
         app.renderer.erase()
         app.invalidate()
@@ -156,14 +150,14 @@ class TerminalChannel(ConsoleChannel):
         self._wait = _Wait(name)
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Show a question, and what to type in the place of its buttons; nobody else is here whom it could be about."""
+        """Show a question, and what to type instead of pressing its buttons."""
         answers = [f"- `{button.text.partition('_')[0]}`: {button.label}" for row in keyboard for button in row]
         self.show_beside("\n".join([question, "", *answers]))
         self._wait = _Wait(_("waiting for your answer"))
         return True
 
     async def show_text(self, text: str) -> None:
-        text = _shown(text)
+        text = _printable(text)
         if not self._stream.continues(text):
             self._give_up()
         finished = self._stream.take(text)
@@ -172,17 +166,16 @@ class TerminalChannel(ConsoleChannel):
             self._print(_markdown(finished))
 
     async def deliver(self, text: str) -> None:
-        text = _shown(text)
+        text = _printable(text)
         if not self._stream.continues(text):
             self._give_up()
         self._print_rest(self._stream.rest(text))
 
     def show_beside(self, text: str) -> None:
-        """Print a text without touching the answer that may be written meanwhile."""
-        self._print(_markdown(_shown(text)))
+        self._print(_markdown(_printable(text)))
 
     def _give_up(self) -> None:
-        """What stands there is no part of what follows."""
+        """Mark the text so far as unfinished: the next text does not continue it."""
         started, self._stream = self._stream.begun, MarkdownStream()
         if started:
             self._print(_dim(_("(This was not finished.)")))
@@ -222,6 +215,6 @@ def _dim(what: object) -> RenderableType:
     return Text(str(what), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """`text` as it may go to a terminal. Blank lines at its front would set the answer apart from its stream."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip()

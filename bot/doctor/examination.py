@@ -56,8 +56,8 @@ async def examine(backups: Path | None = None) -> list[Finding]:
         return [failed_as_said("settings", error), *unseen, installation.versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
-    patient = DoctorContext(settings, database, state, system_clock, backups)
-    groups = await asyncio.gather(*(_look(subject, patient) for subject in CHECKS))
+    context = DoctorContext(settings, database, state, system_clock, backups)
+    groups = await asyncio.gather(*(_look(subject, context) for subject in CHECKS))
     lines = [finding for findings in groups for finding in findings]
     return [*(_without_secrets(finding, settings) for finding in lines), installation.versions()]
 
@@ -72,9 +72,9 @@ def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     return replace(finding, found=text)
 
 
-async def _look(subject: str, patient: DoctorContext) -> list[Finding]:
+async def _look(subject: str, context: DoctorContext) -> list[Finding]:
     try:
-        return await CHECKS[subject](patient)
+        return await CHECKS[subject](context)
     except Exception as error:  # one check that fails must not hide what the others find
         log.debug("check_failed", check=subject, exc_info=True)
         return [failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]

@@ -68,5 +68,4 @@ def failed_as_said(name: str, error: Exception) -> Finding:
 
 
 def sentence(remedy: str) -> str:
-    """What comes after a colon, as a sentence of its own."""
     return f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."

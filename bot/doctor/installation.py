@@ -47,19 +47,19 @@ LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 """Those whose versions are asked for when something is reported."""
 
 
-async def settings(patient: DoctorContext) -> list[Finding]:
+async def settings(context: DoctorContext) -> list[Finding]:
     """That they can be read is known by now; here, who else may read them."""
     file = settings_file()
-    names = patient.settings.model_fields_set
+    names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
         return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
     return [ok("settings", text)]
 
 
-async def skills(patient: DoctorContext) -> list[Finding]:
+async def skills(context: DoctorContext) -> list[Finding]:
     """Whether each folder of skills is one, and whether the prompt has room for them all."""
-    found = Skills(patient.settings.mneme_data_dir).look()
+    found = Skills(context.settings.mneme_data_dir).look()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
         warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
@@ -72,9 +72,8 @@ async def skills(patient: DoctorContext) -> list[Finding]:
     return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
 
 
-async def data_directory(patient: DoctorContext) -> list[Finding]:
-    """Whether the bot can keep anything where it is told to, and nobody else can read it."""
-    name, folder = "data directory", patient.settings.mneme_data_dir
+async def data_directory(context: DoctorContext) -> list[Finding]:
+    name, folder = "data directory", context.settings.mneme_data_dir
     if not folder.exists():
         parent = nearest(folder)
         if not parent.is_dir():
@@ -84,7 +83,7 @@ async def data_directory(patient: DoctorContext) -> list[Finding]:
         return [note(name, f"{folder} is not there yet; the first start makes it")]
     if not folder.is_dir():
         return [failed(name, f"{folder} is a file", A_FOLDER)]
-    needed = (folder, patient.database, folder / "memory")
+    needed = (folder, context.database, folder / "memory")
     use = os.R_OK | os.W_OK
     locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
@@ -94,17 +93,16 @@ async def data_directory(patient: DoctorContext) -> list[Finding]:
     return [ok(name, str(folder))]
 
 
-async def database(patient: DoctorContext) -> list[Finding]:
-    """Whether the database is whole and of this version, and the search index fits it."""
-    state = patient.state
+async def database(context: DoctorContext) -> list[Finding]:
+    state = context.state
     if not state.exists:
         return [note("database", "There is none yet; the first start makes it")]
     if state.trouble is not None:
         return [failed_as_said("database", state.trouble)]
     if state.behind:
-        older = f"{patient.database} is whole, of the older format {state.schema}; the next start brings it up to date"
+        older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
         return [note("database", older)]
-    whole = ok("database", f"{patient.database} is whole, {patient.database.stat().st_size / 1e6:.1f} MB")
+    whole = ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
     if state.in_step is None:
         index = note("search index", "There is no room for the copy that it is compared in")
     elif state.in_step:
@@ -114,16 +112,16 @@ async def database(patient: DoctorContext) -> list[Finding]:
     return [whole, index]
 
 
-async def last_backup(patient: DoctorContext) -> list[Finding]:
+async def last_backup(context: DoctorContext) -> list[Finding]:
     """How old the newest backup is, where install.sh has them made or where the person says."""
-    if not patient.state.exists:
+    if not context.state.exists:
         return []
-    places = [patient.backups] if patient.backups is not None else backup_places(patient.settings.mneme_data_dir)
+    places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
     name, newest = "last backup", _newest(places)
     if newest is None:
         return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
     try:
-        age = patient.clock() - from_text(manifest_of(newest).made_at or "")
+        age = context.clock() - from_text(manifest_of(newest).made_at or "")
     except StoreError:
         return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
     if age > BACKUP_DUE:
@@ -148,9 +146,8 @@ def _newest(folders: Iterable[Path]) -> Path | None:
     return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
-async def disk(patient: DoctorContext) -> list[Finding]:
-    """How much room the data directory has."""
-    place = nearest(patient.settings.mneme_data_dir)
+async def disk(context: DoctorContext) -> list[Finding]:
+    place = nearest(context.settings.mneme_data_dir)
     free = shutil.disk_usage(place).free / 1e6
     text = f"{free:,.0f} MB are free in {place}"
     if free < FULL_MB:
@@ -160,9 +157,8 @@ async def disk(patient: DoctorContext) -> list[Finding]:
     return [ok("disk", text)]
 
 
-async def time_zone(patient: DoctorContext) -> list[Finding]:
-    """In which zone days and clock times are told."""
-    settings = patient.settings
+async def time_zone(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:
         if system_zone() is None:
@@ -171,7 +167,7 @@ async def time_zone(patient: DoctorContext) -> list[Finding]:
         if target and not target.startswith("/") and target not in available_timezones():
             unknown = f"TZ={target} names no zone that is known here, so days and times are those of"
             return [warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
-    now = patient.clock().astimezone(settings.zone)
+    now = context.clock().astimezone(settings.zone)
     return [ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
 
 

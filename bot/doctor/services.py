@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 TELEGRAM_PATIENCE = 10.0
 """Seconds to wait for Telegram."""
 CLOCK_SECONDS = 60
-"""How far this machine's clock may be off: a minute shows in what is said of days and times."""
+"""How far this machine's clock may be off: a minute already shows in days and times."""
 NO_TOKEN = "Run `mneme setup` to have the bot in Telegram."  # noqa: S105  # a sentence
 WRONG_TOKEN = "Copy TELEGRAM_BOT_TOKEN again from @BotFather, or run `mneme setup`."  # noqa: S105  # a sentence
 UNREACHABLE = "Check this machine's network, TELEGRAM_PROXY and TELEGRAM_API_URL."
@@ -85,9 +85,8 @@ EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words mea
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
-async def replica(patient: DoctorContext) -> list[Finding]:
-    """Whether the replica can be read, is this machine's, and how old it is; nothing where there is to be none."""
-    name, there = "replica", replica_of(patient.settings, patient.clock)
+async def replica(context: DoctorContext) -> list[Finding]:
+    name, there = "replica", replica_of(context.settings, context.clock)
     if there is None:
         return []
     try:
@@ -99,7 +98,7 @@ async def replica(patient: DoctorContext) -> list[Finding]:
         return [failed(name, f"{there.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
     if newest is None:
         return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
-    age = max(timedelta(), patient.clock() - newest)
+    age = max(timedelta(), context.clock() - newest)
     text = f"{there.place.url} is {age.total_seconds() / 60:.0f} minutes old"
     return [warning(name, text, REPLICATE)] if age > TOO_OLD else [ok(name, text)]
 
@@ -127,17 +126,16 @@ class _Watch:
         return ok("clock", off)
 
 
-async def telegram(patient: DoctorContext) -> list[Finding]:
-    """Whether Telegram knows the bot and sends it its messages."""
-    if patient.settings.telegram_bot_token is None:
+async def telegram(context: DoctorContext) -> list[Finding]:
+    if context.settings.telegram_bot_token is None:
         return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
-    watch = _Watch(patient.clock)
+    watch = _Watch(context.clock)
     try:
-        bot = telegram_bot(patient.settings, patience=TELEGRAM_PATIENCE, on_response=watch.read)
+        bot = telegram_bot(context.settings, patience=TELEGRAM_PATIENCE, on_response=watch.read)
         async with bot:  # introduces itself, so that its name is known
             findings = [
                 ok("token", f"Telegram knows the bot as @{bot.username}"),
-                await _webhook(bot, patient.settings),
+                await _webhook(bot, context.settings),
             ]
     except (InvalidToken, Forbidden):
         findings = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
@@ -151,7 +149,7 @@ async def telegram(patient: DoctorContext) -> list[Finding]:
 async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     info = await bot.get_webhook_info()
     if settings.telegram_webhook_url is not None:
-        return _meant_webhook(info, str(settings.telegram_webhook_url))
+        return _configured_webhook(info, str(settings.telegram_webhook_url))
     if info.url:
         return failed(
             "webhook", f"Telegram sends the bot's messages to {_host(info.url)} and refuses polling", TAKE_BACK
@@ -160,7 +158,7 @@ async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     return ok("webhook", f"There is none, so polling works{waiting}")
 
 
-def _meant_webhook(info: WebhookInfo, url: str) -> Finding:
+def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
     host = _host(url)
     if not info.url:
         return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
@@ -179,11 +177,10 @@ def _host(url: str) -> str:
     return urlsplit(url).hostname or "another address"
 
 
-async def models(patient: DoctorContext) -> list[Finding]:
-    """Whether each model answers, by one probe, and what it can do."""
-    settings, catalogue = patient.settings, load_catalogue()
+async def models(context: DoctorContext) -> list[Finding]:
+    settings, catalogue = context.settings, load_catalogue()
     if not settings.has_endpoint:
-        return [await asyncio.to_thread(_embedded, patient, catalogue)]
+        return [await asyncio.to_thread(_embedded, context, catalogue)]
     parts = {
         "model": settings.llm_model,
         "fast model": settings.llm_fast_model,
@@ -192,15 +189,15 @@ async def models(patient: DoctorContext) -> list[Finding]:
     }
     named: dict[str, str] = {}
     for part, name in parts.items():
+        # a model with several parts is asked once
         if name is not None and name not in named.values():
             named[part] = name
-    async with _kept(patient) as store:
-        return [await _hosted(patient, part, name, catalogue, store) for part, name in named.items()]
+    async with _endpoint_store(context) as store:
+        return [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
 
 
-async def embeddings(patient: DoctorContext) -> list[Finding]:
-    """Whether the embedding model answers, where there is one, and how much has been given vectors."""
-    settings = patient.settings
+async def embeddings(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
     if settings.embedding_model is None:
         return [ok("embedder", "None is configured: what is remembered is found by its words")]
     async with contextlib.AsyncExitStack() as stack:
@@ -209,17 +206,16 @@ async def embeddings(patient: DoctorContext) -> list[Finding]:
         if models.embedder is None:
             return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
-        if not patient.state.usable:
+        if not context.state.usable:
             return [ok("embedder", text)]
-        database = await Database.open(patient.database, patience=BUSY_PATIENCE)
+        database = await Database.open(context.database, patience=BUSY_PATIENCE)
         stack.push_async_callback(database.close)
         made = await Vectors(database).progress(models.embedder.name)
         return [ok("embedder", f"{text}; {made.done:,} of {made.of:,} texts have their vectors")]
 
 
-async def lightrag(patient: DoctorContext) -> list[Finding]:
-    """Whether LightRAG answers, where there is one."""
-    settings = patient.settings
+async def lightrag(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
     if settings.lightrag_url is None:
         return [ok("LightRAG", "None is configured")]
     try:
@@ -237,23 +233,23 @@ async def lightrag(patient: DoctorContext) -> list[Finding]:
 
 
 @contextlib.asynccontextmanager
-async def _kept(patient: DoctorContext) -> AsyncIterator[EndpointStore | None]:
-    """Where what is found is kept for the bot: in a database that is as it should be, and in no other."""
+async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
+    """Where findings about endpoints are stored for the bot; None where the database is not usable."""
     opened = None
-    if patient.state.usable:
+    if context.state.usable:
         with contextlib.suppress(StoreError):  # such as a disk that is full, which has a finding of its own
-            opened = await Database.open(patient.database, patience=BUSY_PATIENCE)
+            opened = await Database.open(context.database, patience=BUSY_PATIENCE)
     try:
-        yield EndpointStore(opened, patient.clock) if opened is not None else None
+        yield EndpointStore(opened, context.clock) if opened is not None else None
     finally:
         if opened is not None:
             await opened.close()
 
 
 async def _hosted(
-    patient: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
+    context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
 ) -> Finding:
-    settings = patient.settings
+    settings = context.settings
     window = catalogue.window(name)
     patience = min(settings.llm_timeout, MODEL_PATIENCE)
     asks = settings.llm_context_tokens is None
@@ -261,7 +257,7 @@ async def _hosted(
         probed = await probe(endpoint_of(settings), name, window, patience, store, asks=asks)
     except ModelError as error:
         finding = failed_as_said(part, error)
-        # what helps in a conversation helps nobody here
+        # a remedy that names a command of the chat helps nobody at a shell
         return failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding
     return _judged(part, name, probed, settings.llm_context_tokens)
 
@@ -284,8 +280,8 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Fin
     return ok(part, text)
 
 
-def _embedded(patient: DoctorContext, catalogue: ModelCatalogue) -> Finding:
-    settings, own = patient.settings, patient.settings.own_weights
+def _embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
+    settings, own = context.settings, context.settings.own_weights
     try:
         local = own_model(own) if own is not None else catalogue.local(settings.llm_model)
     except CatalogueError as error:
@@ -309,19 +305,18 @@ CORRECT_FILE = (
 )
 
 
-async def tools(patient: DoctorContext) -> list[Finding]:
-    """Whether each server can be connected to and tells its tools."""
-    settings = patient.settings
+async def tools(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
     config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
     if config.trouble is not None:
         return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
     if config.is_empty:
         return [ok("tools", "No MCP server is configured")]
     unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
-    return [*await asyncio.gather(*(_tried(server) for server in config.servers)), *unusable]
+    return [*await asyncio.gather(*(_check_server(server) for server in config.servers)), *unusable]
 
 
-async def _tried(server: ServerConfig) -> Finding:
+async def _check_server(server: ServerConfig) -> Finding:
     subject = f"tools of {server.name}"
     connection = ServerConnection(server, lambda: None)
     connection.start()

@@ -54,22 +54,16 @@ async def always_quiet() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An ended conversation: its messages, and what was learned from it, which is to be told.
-
-    goes_on: what is learned comes later.
-    """
+    """An ended conversation."""
 
     messages: int
-    learned: tuple[Notice, ...] = ()
-    goes_on: bool = False
+    learned: tuple[Notice, ...] = ()  # what is to be told of it
+    goes_on: bool = False  # what is learned comes later
 
 
 @dataclass(eq=False)
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished.
-
-    notices: where the users are told with their next reply what was learned.
-    """
+    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished."""
 
     consolidation: ConsolidationService
     notices: PendingNotices
@@ -87,7 +81,6 @@ class BackgroundConsolidation:
         self.tasks.start(self._run(), "consolidation")
 
     async def compacted(self, done: Compacted) -> None:
-        """What a compaction took from the model's view is to be consolidated."""
         await self.consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
@@ -159,11 +152,8 @@ class BackgroundConsolidation:
         return any(done.learned for _, done in reviewed)
 
     async def due_of(self, owner: str) -> frozenset[int]:
-        """The conversations of an owner with something to consolidate, for a program that ends with its answer.
-
-        What is due when it starts is what an earlier one could not do. It leaves the others' to their own programs:
-        one that runs may be at it.
-        """
+        """The conversations of an owner with something to consolidate, for a program that ends with its answer."""
+        # only this owner's: what is due of others may be in work in a running bot
         return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
@@ -181,6 +171,8 @@ class BackgroundConsolidation:
         while True:
             await self.quiet()
             try:
+                # counted before it runs, so that a conversation that crashes the program is given up, not tried at each
+                # start
                 async with self.jobs.attempt(f"consolidation {conversation_id}") as may:
                     if may:
                         return await self.consolidation.run(conversation_id)
@@ -214,7 +206,6 @@ class BackgroundEmbedding:
         self.trouble: str | None = None
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin. Only programs that stay do this; what has no vector when it ends gets it after the next start."""
         tasks.start(self._run(), "embedding")
 
     def wake(self) -> None:
@@ -225,6 +216,7 @@ class BackgroundEmbedding:
 
     async def _run(self) -> None:
         while True:
+            # before the work: what is added meanwhile wakes it again
             self._due.clear()
             try:
                 await self.run_pending()
@@ -253,10 +245,7 @@ IMPORT_PAUSE = 10 * 60.0
 
 @dataclass(eq=False)
 class BackgroundImportLearning:
-    """Learns from what was asked for. quiet: waits until nobody waits for the model's answer.
-
-    notices: where the owners are told with their next reply what waits for their word.
-    """
+    """Learns from what was asked for. quiet: waits until nobody waits for the model's answer."""
 
     learning: ImportLearning
     database: Database
@@ -266,7 +255,6 @@ class BackgroundImportLearning:
     _requested: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin with what was asked for before. Only programs that stay do this."""
         self._requested.set()
         tasks.start(self._run(), "learning from imports")
 
@@ -299,6 +287,7 @@ class BackgroundImportLearning:
                     return
                 learned[done.owner] += done.memories
         finally:
+            # also where a later step failed: what was learned waits for the owner's word
             for owner, count in learned.items():
                 if count:
                     with use_language(await self.languages.of_chat(owner)):

@@ -89,6 +89,7 @@ class Replication:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Replicate for as long as the context is open, by a machine that holds the replica; at its end all is sent."""
+        # Litestream replicates the write-ahead log, and no other program may checkpoint what it has not read
         await self._database.leave_checkpoints()
         self._synced_at = await self._jobs.ran_at(JOB)
         with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # a socket's path has to be short
@@ -102,9 +103,11 @@ class Replication:
                 try:
                     yield
                 finally:
+                    # while Litestream still runs, so that the last edits reach the replica
                     if self._copies is not None:
                         with contextlib.suppress(StoreError):
                             await self._copies.look()
+                    # before the process: _keep_alive would start another
                     await self._tasks.close()
                     async with self._changing:
                         await self._end()
@@ -116,12 +119,11 @@ class Replication:
         return None if self._synced_at is None else max(timedelta(), self._clock() - self._synced_at)
 
     async def synced(self, patience: float = WAIT_SECONDS) -> bool:
-        """Wait until all that is committed stands in the replica; False where that can't be had within `patience`.
-
-        Where it could not a moment ago nothing waits: without its replica the bot serves as it would without one.
-        """
+        """Wait until all that is committed stands in the replica; False where that can't be had within `patience`."""
+        # without its replica the bot serves as it would without one, so nothing waits again soon after a failure
         if self._client is None or time.monotonic() < self._rests_until:
             return False
+        # from before the wait, as what is committed during it may be missing there
         began, reason = self._clock(), "it did not answer"
         try:
             async with asyncio.timeout(patience):
@@ -152,11 +154,13 @@ class Replication:
         if not self.is_behind:
             # so it can be told from elsewhere that this machine lives; while that fails, the age outlasts a restart
             await self._jobs.mark(JOB, self._clock())
+        # a look tries again even where others do not yet
         self._rests_until = 0.0
         await self.synced(LOOK_SECONDS)
         if self.age is not None and self.age > TOO_OLD and not self._has_told and self.tell is not None:
             await self.tell(self.age)
             self._has_told = True
+        # a replica out of reach tells nothing: only a lease of another machine ends this one
         with contextlib.suppress(ReplicaUnreachable):
             lease = await self._replica.lease()
             if lease is not None and not self._replica.holds(lease):
@@ -174,14 +178,13 @@ class Replication:
 
     @contextlib.asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Keep Litestream from reading the database, and have nothing of what it read left on this disk.
-
-        It is ended and begun anew: told to stop and start it would miss what is changed meanwhile.
-        """
+        """Keep Litestream from reading the database, and have nothing of what it read left on this disk."""
         if self._client is None:  # another program of ours may run it
             yield
             return
+        # the lock keeps _keep_alive from starting another meanwhile
         async with self._changing:
+            # ended and started again: Litestream's own stop and start would miss what is changed meanwhile
             await self._end()
             try:
                 yield
@@ -213,12 +216,14 @@ class Replication:
             process_group=0,  # Ctrl-C is for the bot
         )
         assert process.stdin is not None, "it was asked for"  # noqa: S101  # states what asyncio guarantees
+        # on standard input, since they hold keys, which neither a file nor the list of processes may show
         process.stdin.write(self._replica.settings(self._database.path, str(self._replica.number), socket=control))
         process.stdin.close()
         self._ready.set()
         return process
 
     async def _end(self) -> None:
+        # forgotten first, so that _keep_alive does not take this for a crash
         process, self._process = self._process, None
         self._ready.clear()
         if process is None or process.returncode is not None:

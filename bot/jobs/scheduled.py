@@ -44,16 +44,12 @@ _GIVEN_UP = N_("I couldn't tidy the memory: I crashed on it twice. I'll try agai
 
 
 def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
-    """An hour of a day of each week, such as `sun`, in a zone."""
     return Rule(Repeat.WEEKLY, datetime.combine(date.min, time(hour)), zone, (_DAYS.index(day),))
 
 
 @dataclass(frozen=True, slots=True)
 class WeeklySchedule:
-    """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime.
-
-    notices: where the owners are told what it did.
-    """
+    """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime."""
 
     weekly: WeeklyConsolidation
     jobs: JobLog
@@ -63,10 +59,7 @@ class WeeklySchedule:
     at: Rule
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin with what a downtime missed. Only programs that stay do this.
-
-        A run that is ended in the middle is rolled back, and due at the next start.
-        """
+        """Begin with what a downtime missed. Only programs that stay do this."""
         log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
         tasks.every(MINUTE, self.run_if_due, WEEKLY)
 
@@ -105,20 +98,18 @@ class WeeklySchedule:
 
 @dataclass(eq=False)
 class DateOffers:
-    """Looks once a day, however often the program is started, for dates that a reminder may be offered for.
-
-    is_wanted: whether a session is offered anything.
-    """
+    """Looks once a day, however often the program is started, for dates that a reminder may be offered for."""
 
     near: NearDates
     jobs: JobLog
-    is_wanted: Callable[[str], bool]
+    is_wanted: Callable[[str], bool]  # whether a session is offered anything
     clock: Clock
 
     async def run_if_due(self) -> bool:
         """Look, if that was not done today; whether it was."""
         now = self.clock()
         before = await self.jobs.ran_at(DATES)
+        # a clock that was set back counts as due
         if before is not None and before <= now < before + DATES_EVERY:
             return False
         async with self.jobs.attempt(DATES) as may:
@@ -131,10 +122,7 @@ class DateOffers:
 
 
 def begin_reminding(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
-    """Have a channel tell what is due: at first what a downtime missed, then as each hour comes.
-
-    tell: tells everything that is due in the channel; it is called again and again. offers None: nothing is offered.
-    """
+    """Have a channel tell what is due, at once and as each hour comes. offers None: nothing is offered."""
     tasks.every(REMINDERS_PAUSE, tell, "reminders")
     if offers is not None:
         tasks.every(REMINDERS_PAUSE, offers.run_if_due, DATES)

@@ -47,6 +47,7 @@ class BearerToken:
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _space, token = headers.get("authorization", "").partition(" ")
+        # as bytes: compare_digest refuses text that is not ASCII
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
 
@@ -68,7 +69,6 @@ def mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequen
 
 
 def mcp_of(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
-    """The App's memory for programs, and `others` beside it."""
     settings = app.settings
 
     async def owner_of() -> str:
@@ -79,12 +79,11 @@ def mcp_of(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
 
 
 def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:
-    """Whose requests are taken: those that name this machine or the address outside, and no other.
-
-    A web page may point a name of its own at 127.0.0.1, and would be let in by the browser of who opens it.
-    """
+    """Accepts requests that name this machine or the address outside, and no others."""
+    # a web page can point a name of its own at 127.0.0.1, and the browser would let it in
     here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
     hosts, origins = [*here], [f"http://{name}" for name in here]
+    # a client leaves out the usual port of a scheme
     if url is not None:
         host = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
         hosts.append(host)

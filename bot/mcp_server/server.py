@@ -89,7 +89,6 @@ _TEMPLATES = [
 
 
 def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
-    """The server over an installation's memory."""
     serving = _Serving(tools, owner_of)
     return Server(
         "mneme",
@@ -105,8 +104,6 @@ def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
 
 
 class _Serving:
-    """What the server does for each kind of request."""
-
     def __init__(self, tools: MemoryTools, owner_of: OwnerLookup) -> None:
         self._memory = tools
         self._owner_of = owner_of
@@ -123,10 +120,12 @@ class _Serving:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}; there are: {there}.")
         try:
             async with self._room:
+                # programs read English, whatever language the chat has
                 with use_language(SOURCE):
                     owner = await self._owner_of()
                     result = await tool.call(ToolContext(owner, owner), json.dumps(params.arguments or {}))
         except (MnemeError, ConfigurationError) as error:
+            # as a result the calling model reads it; an error of the protocol reaches its program only
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
         return CallToolResult(content=[TextContent(text=str(result))])
 
@@ -176,10 +175,7 @@ class _Serving:
 
 
 async def served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
-    """The owner that is named, by `named` or MCP_OWNER; else the only one, or the private chat of the bot's owner.
-
-    Raises ConfigurationError where that is nobody, or not clear.
-    """
+    """The owner of `named` or MCP_OWNER, else the only one or the bot owner's chat. Raises ConfigurationError."""
     owners = await memory.stats.owners()
     named = named or settings.mcp_owner
     if named is not None:

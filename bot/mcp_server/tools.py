@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 LONGEST_QUERY = 2_000
 """Characters of a question, a name or a quote: more only takes time."""
 ANSWER_TOKENS = 8_000
-"""What one answer of memory_recall, or what was said around a message, may hold."""
+"""Tokens of one answer of memory_recall, or of a message's context."""
 RESULTS = 10
 """How many results `search` gives."""
 TITLE_CHARACTERS = 100
@@ -175,7 +175,7 @@ class MemoryTools:
         return _as_json(_masked(entry_json(await self._memory.entries.get(owner, name))))
 
     async def conversation(self, owner: str, message: int) -> str:
-        """What was said around a message. Raises NothingThere."""
+        """A message with its context. Raises NothingThere."""
         passage = await self._memory.reading.around(message, owner, ANSWER_TOKENS)
         return without_secrets(passage.text)
 
@@ -202,7 +202,6 @@ def _first(memories: Sequence[KnownMemory]) -> Entry | None:
 
 
 def _outcome(learned: Learned) -> str:
-    """What became of something learned, for the program."""
     entry = learned.entry
     known = "known already" if learned.known else "saved"
     if entry.unconfirmed is None:
@@ -217,7 +216,7 @@ def _outcome(learned: Learned) -> str:
 
 
 def _marked(name: str, memory: Hit | Entry) -> str:
-    """A title that says of what does not hold that it doesn't."""
+    """A title that marks what no longer holds."""
     if memory.unconfirmed is not None:
         return f"[unconfirmed] {name}"
     return f"[superseded] {name}" if memory.superseded_by is not None else name

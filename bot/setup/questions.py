@@ -91,6 +91,7 @@ def write_settings(env_file: Path, **values: str) -> None:
     All of them or none: whatever interrupts this leaves the file as it was.
     """
     target = env_file.resolve()  # a link stays one
+    # beside the target: a rename is atomic only within one file system
     draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
     try:
         draft.touch(mode=0o600)

@@ -56,10 +56,7 @@ Chosen = tuple[Endpoint, str]
 
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
-    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered.
-
-    ports: where model servers of this machine are looked for.
-    """
+    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
     settings = load_settings(env_file)
     if settings.has_endpoint:
         if _answers((endpoint_of(settings), settings.llm_model or ""), settings):
@@ -123,7 +120,6 @@ def that_fit(catalogue: ModelCatalogue, memory: int) -> list[LocalModel]:
 
 
 def _elsewhere() -> Chosen:
-    """An endpoint by its address, with the model that it offers there."""
     url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI's own)") or None
     key = ask_secret("API key (not shown; empty: none)" if url else "API key of OpenAI (not shown)")
     while not key and url is None:
@@ -198,7 +194,7 @@ def _tools(env_file: Path) -> None:
     """Offer the servers of tools that need no key, once: whoever has any knows where they are."""
     settings = load_settings(env_file)
     path = settings.mcp_file
-    # the embedded model has its hands full with the tools of memory
+    # memory's own tools are as many as an embedded model can handle
     if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
         return
     say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED) + ".")
@@ -286,10 +282,8 @@ async def _show_claim(settings: Settings, bot: str, server: str | None) -> None:
 
 
 def claim_link(bot: str, code: str) -> str:
-    """Where Telegram opens `bot` (its name without @) and sends it `/start CODE`.
-
-    Of a code Telegram takes up to 64 of the characters A-Z, a-z, 0-9, `_` and `-`.
-    """
+    """Where Telegram opens `bot` (its name without @) and sends it `/start CODE`."""
+    # Telegram takes up to 64 of the characters A-Z, a-z, 0-9, `_` and `-` as a code
     return f"https://t.me/{bot}?start={code}"
 
 

@@ -16,16 +16,13 @@ PAGE = "page"
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """Where something may be sent. is_allowed: whether it may, by the headers of the request, in any case.
+    """Where something may be sent."""
 
-    most_bytes: what is longer is not read. take: what is done with it, and what is answered: a status and a sentence.
-    """
-
-    is_allowed: Callable[[Mapping[str, str]], bool]
-    most_bytes: int
-    take: Callable[[bytes], Awaitable[tuple[int, str]]]
+    is_allowed: Callable[[Mapping[str, str]], bool]  # by the headers of the request
+    most_bytes: int  # what is longer is not read
+    take: Callable[[bytes], Awaitable[tuple[int, str]]]  # what is answered: a status and a sentence
 
 
 def page_address(url: HttpUrl | None) -> str | None:
-    """Where Telegram opens the memory page; None where it is not served, or not as Telegram wants it."""
+    """The address of the memory page for Telegram, which opens HTTPS only; None where there is none."""
     return f"{str(url).rstrip('/')}/{PAGE}/" if url is not None and url.scheme == "https" else None

@@ -37,21 +37,29 @@ class Metrics:
     """The counters of one process. Observing costs microseconds; what is counted in the store waits for a question."""
 
     def __init__(self) -> None:
-        self._registry = of = CollectorRegistry()
-        ProcessCollector(registry=of)
-        self._turns = Counter("mneme_turns", "Turns by their outcome.", ["outcome"], registry=of)
-        self._turn_seconds = Histogram("mneme_turn_seconds", "Time of whole turns.", buckets=TURN_BUCKETS, registry=of)
-        self._system_seconds = Histogram(
-            "mneme_system_seconds", "Time of turns in each system.", ["system"], buckets=SYSTEM_BUCKETS, registry=of
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._turns = Counter("mneme_turns", "Turns by their outcome.", ["outcome"], registry=registry)
+        self._turn_seconds = Histogram(
+            "mneme_turn_seconds", "Time of whole turns.", buckets=TURN_BUCKETS, registry=registry
         )
-        self._tokens = Counter("mneme_tokens", "Tokens of model calls.", ["model", "purpose", "kind"], registry=of)
-        self._errors = Counter("mneme_errors", "Lines of the log that are errors.", ["logger"], registry=of)
-        self._running = Gauge("mneme_sessions_running", "Sessions that are at work.", registry=of)
-        self._waiting = Gauge("mneme_queue_length", "Messages that wait for their turn.", registry=of)
-        self._inbox = Gauge("mneme_inbox_length", "Messages that were received and not finished.", registry=of)
-        self._outbox = Gauge("mneme_outbox_length", "Replies that are not sent yet.", registry=of)
-        self._memories = Gauge("mneme_memories", "Live memories by kind.", ["kind"], registry=of)
-        self._healthy = Gauge("mneme_healthy", "1 while polling and the database live.", registry=of)
+        self._system_seconds = Histogram(
+            "mneme_system_seconds",
+            "Time of turns in each system.",
+            ["system"],
+            buckets=SYSTEM_BUCKETS,
+            registry=registry,
+        )
+        self._tokens = Counter(
+            "mneme_tokens", "Tokens of model calls.", ["model", "purpose", "kind"], registry=registry
+        )
+        self._errors = Counter("mneme_errors", "Lines of the log that are errors.", ["logger"], registry=registry)
+        self._running = Gauge("mneme_sessions_running", "Sessions that are at work.", registry=registry)
+        self._waiting = Gauge("mneme_queue_length", "Messages that wait for their turn.", registry=registry)
+        self._inbox = Gauge("mneme_inbox_length", "Messages that were received and not finished.", registry=registry)
+        self._outbox = Gauge("mneme_outbox_length", "Replies that are not sent yet.", registry=registry)
+        self._memories = Gauge("mneme_memories", "Live memories by kind.", ["kind"], registry=registry)
+        self._healthy = Gauge("mneme_healthy", "1 while polling and the database live.", registry=registry)
         for outcome in ("answered", "stopped", "failed"):
             self._turns.labels(outcome)  # so that a rate can be told from the first one on
 
@@ -77,6 +85,7 @@ class Metrics:
         result = await table_counts(database)
         self._inbox.set(result.inbox)
         self._outbox.set(result.outbox)
+        # a kind whose last memory is gone would keep its number
         self._memories.clear()
         for kind, number in result.memories.items():
             self._memories.labels(kind).set(number)
@@ -85,8 +94,6 @@ class Metrics:
 
 
 class ErrorCounter(logging.Handler):
-    """Counts what is logged as an error, whoever logs it."""
-
     def __init__(self, metrics: Metrics) -> None:
         super().__init__(logging.ERROR)
         self._metrics = metrics
@@ -97,10 +104,7 @@ class ErrorCounter(logging.Handler):
 
 @contextlib.asynccontextmanager
 async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
-    """Serve metrics, health and what else the App has entrances for at `port` for as long as the context is open.
-
-    Raises ConfigurationError for a port that is taken.
-    """
+    """Serve metrics, health and the App's entrances at `port`. Raises ConfigurationError for a port that is taken."""
 
     async def health(request: Request) -> Response:
         trouble = await app.health.trouble()
@@ -114,7 +118,7 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def take(request: Request) -> Response:
-        status, sentence = await _taken(request, app.entrances.get(request.url.path))
+        status, sentence = await _receive(request, app.entrances.get(request.url.path))
         return PlainTextResponse(sentence, status)
 
     routes = [
@@ -131,13 +135,14 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
         logging.getLogger().removeHandler(counter)
 
 
-async def _taken(request: Request, entrance: Entrance | None) -> tuple[int, str]:
+async def _receive(request: Request, entrance: Entrance | None) -> tuple[int, str]:
     """What becomes of a request that sends something. Of one that is refused nothing is read."""
     if entrance is None:
         return HTTPStatus.NOT_FOUND, "nothing is taken here\n"
     if not entrance.is_allowed(request.headers):
         return HTTPStatus.FORBIDDEN, "you may not send anything here\n"
     length = request.headers.get("content-length", "")
+    # a body without a length could grow without end while it is read
     if not length.isdecimal():
         return HTTPStatus.LENGTH_REQUIRED, "say how long it is\n"
     if int(length) > entrance.most_bytes:

@@ -43,6 +43,7 @@ async def web_served(app: Starlette, port: int, setting: str = "WEB_PORT") -> As
             app,
             http="h11",
             ws="none",
+            # `auto` would take an app whose start fails for one without a start
             lifespan="on",
             log_config=None,
             access_log=False,
@@ -65,12 +66,12 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing."""
         yield
 
 
 def _listening(port: int, setting: str) -> socket.socket:
     try:
+        # here, since uvicorn would end the whole process for a taken port
         return socket.create_server((HOST, port))
     except OSError as error:
         raise ConfigurationError(f"{setting} {port} can't be used ({error.strerror}): choose another.") from error
@@ -97,6 +98,5 @@ async def memory_served(app: App) -> AsyncIterator[None]:
 
 
 def served_hosts(url: HttpUrl, port: int) -> frozenset[str]:
-    """By which names the page may be asked for: the one outside, and this machine's."""
     outside = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
     return frozenset({outside, f"{HOST}:{port}", f"localhost:{port}"})

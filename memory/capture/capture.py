@@ -81,7 +81,6 @@ class Captured:
 
     @property
     def may_replace(self) -> bool:
-        """Whether it may take the place of something that is known."""
         return self.is_change or self.is_answer or self.kind is CaptureKind.CORRECTION
 
 
@@ -95,8 +94,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
-    """A sentence of a message, and what stands around its statement."""
-
     typed: str
     said: str
     """The same as it is read, of the same length: quotations masked, apostrophes straight."""
@@ -155,16 +152,16 @@ def candidates(text: str) -> tuple[str, ...]:
 
 def requested(text: str) -> Request | None:
     """What one sentence of `text` asks to remember in so many words; None when none does, or it is a question."""
-    return _asked_for(text, _to_remember)
+    return _find_request(text, _to_remember)
 
 
 def is_for_all(text: str) -> bool:
-    return _asked_for(text, lambda sentence: _to_remember(sentence, for_all=True)) is not None
+    return _find_request(text, lambda sentence: _to_remember(sentence, for_all=True)) is not None
 
 
 def to_forget(text: str) -> Request | None:
     """What one sentence of `text` asks to forget; None when none does, or it is a question."""
-    return _asked_for(text, _to_forget)
+    return _find_request(text, _to_forget)
 
 
 def objects(text: str) -> bool:
@@ -184,7 +181,7 @@ def asks_for_reminder(text: str) -> bool:
     return phrases_of(plain).remind.search(plain) is not None
 
 
-def _asked_for(text: str, read: Callable[[str], str | None]) -> Request | None:
+def _find_request(text: str, read: Callable[[str], str | None]) -> Request | None:
     """What `read` finds in one of the first sentences, and the rest of the text."""
     rest = text
     for _ in range(_REQUESTS_IN):

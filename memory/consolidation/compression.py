@@ -48,21 +48,18 @@ class Compression:
         self._limit = limit
 
     async def run(self, owner: str, deadline: float) -> str | None:
-        """Compress an owner's MEMORY.md, if it is too long; a sentence for the user where the answer was refused.
-
-        deadline: on the loop's clock. Raises Postponed.
-        """
+        """Compress an owner's MEMORY.md if it is too long; the refusal of an answer, for the user. Raises Postponed."""
         for _try in range(TRIES):
             memory = await self._ledger.page(owner)
             if len(memory.encode()) <= self._limit:
                 return None
             typed = await self._ledger.typed_lines(owner, memory)
-            text = await self._asked(memory, typed, deadline)
+            text = await self._ask(memory, typed, deadline)
             if text is None:
                 return None
             why = why_refused(memory, text, self._limit, typed)
             if why is not None:
-                return self._refused(memory, why)
+                return self._refusal(memory, why)
             try:
                 if await self._written(owner, memory, text):
                     return None
@@ -72,7 +69,7 @@ class Compression:
             log.info("memory_edited_meanwhile", owner=owner)
         return None
 
-    async def _asked(self, memory: str, typed: Collection[str], deadline: float) -> str | None:
+    async def _ask(self, memory: str, typed: Collection[str], deadline: float) -> str | None:
         typed_lines = f"\n## Typed by the User\n{_TYPED}" + "\n".join(typed) if typed else ""
         task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * LEAST_KEPT))
         prompt = f"{task}{typed_lines}\n## Long-term Memory\n{memory}"
@@ -87,7 +84,7 @@ class Compression:
             await change.edit_file(lambda _: f"{text.strip()}\n")
         return change.is_written
 
-    def _refused(self, memory: str, why: str) -> str:
+    def _refusal(self, memory: str, why: str) -> str:
         log.warning("compression_refused", reason=why)
         size = len(memory.encode())
         return _(

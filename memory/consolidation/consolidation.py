@@ -66,11 +66,7 @@ class Job:
 
 @dataclass(eq=False)
 class ConsolidationService:
-    """Consolidates conversations, one at a time, a long one part by part.
-
-    What is due is kept in the database and survives a restart. timeout: seconds for the model's answer while somebody
-    waits. enabled: whether memory is kept at all.
-    """
+    """Consolidates conversations, one at a time, a long one part by part. What is due survives a restart."""
 
     database: Database
     sessions: SessionService
@@ -80,8 +76,8 @@ class ConsolidationService:
     compression: Compression
     history: HistoryFiles
     clock: Clock
-    timeout: float
-    enabled: bool = True
+    timeout: float  # seconds for the model's answer while somebody waits
+    enabled: bool = True  # whether memory is kept at all
     _queue: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def mark_current_due(self, session: Session) -> int | None:

@@ -50,27 +50,22 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationAnswer:
-    """A usable answer. memory_update None: MEMORY.md stays as it is.
-
-    is_whole: whether all of it was read, so that nobody need be asked again for what is missing.
-    """
+    """A usable answer."""
 
     history_entry: str | None
-    memory_update: str | None
+    memory_update: str | None  # None: MEMORY.md stays as it is
     facts: tuple[Fact, ...] = ()
     forget: tuple[Forget, ...] = ()
-    is_whole: bool = True
+    is_whole: bool = True  # all of it was read, so nobody is asked again for what is missing
 
 
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
-    """The answer in a completion; None when it holds none that is usable.
-
-    It is the first usable JSON object among whatever stands around it, or else what json-repair makes of one that is
-    broken or was cut off.
-    """
+    """The answer in a completion; None when it holds none that is usable."""
+    # the first usable object among whatever text surrounds it
     for candidate in _objects(completion.text):
         if (answer := _checked(candidate, is_whole=completion.is_whole)) is not None:
             return answer
+    # else what json-repair makes of one that is broken or was cut off
     repaired, is_closed = _repaired(completion.text)
     return _checked(repaired, is_whole=completion.is_whole and is_closed)
 

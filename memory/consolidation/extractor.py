@@ -65,13 +65,10 @@ them instead of saying "the user"."""
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the model is asked for. part_tokens: how much of a conversation it reads at once.
+    """What the model is asked for."""
 
-    is_reliable: whether its second look is worth anything; a model whose look is not chooses among the user's own
-    sentences, and writes none.
-    """
-
-    part_tokens: Callable[[], int]
+    part_tokens: Callable[[], int]  # how much of a conversation it reads at once
+    # its second look is worth something; a model whose look is not selects the user's own sentences and writes none
     is_reliable: Callable[[], Awaitable[bool]] = always
 
 
@@ -88,10 +85,7 @@ class Extractor:
         return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
-        """What the model makes of a part; None for nothing usable. Raises Postponed.
-
-        memory: the MEMORY.md that it is shown. deadline: on the loop's clock.
-        """
+        """What the model makes of a part by `deadline`; None for nothing usable. Raises Postponed."""
         known = await self.facts.current(owner, KNOWN_FACTS)
         selects = not await self.contract.is_reliable()
         if selects:

@@ -55,17 +55,14 @@ class FactWriter:
         if not forget:
             return []
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
-            entries = [await self._meant(change, item) for item in forget]
+            entries = [await self._entry_to_forget(change, item) for item in forget]
         pairs = zip(entries, forget, strict=True)
         return [Forgetting(e.content if e else f.line or f.subject or "", f.citation) for e, f in pairs]
 
     async def write(
         self, owner: str, part: Part, checked: Sequence[CheckedFact], forget: Sequence[Forget], continues: int | None
     ) -> Consolidated:
-        """Write the facts of a part, and have go what the user asked to forget.
-
-        continues: the action that this is another step of.
-        """
+        """Write the facts of a part, and have go what the user asked to forget."""
         for item in checked:
             if item.is_foreign or item.doubt:
                 reason = "only a foreign text says so" if item.is_foreign else item.doubt
@@ -88,7 +85,7 @@ class FactWriter:
 
     async def _forget(self, change: Change, forget: Forget) -> str | None:
         """Have a fact or a line go that the user no longer wants or has; what went, None where nothing is known."""
-        entry = await self._meant(change, forget)
+        entry = await self._entry_to_forget(change, forget)
         if entry is not None:
             await change.remove(entry)
             return entry.content
@@ -99,7 +96,7 @@ class FactWriter:
         return line.removeprefix("- ") if await self._edit(change, replacing(f"{line}\n", "")) else None
 
     @staticmethod
-    async def _meant(change: Change, forget: Forget) -> Entry | None:
+    async def _entry_to_forget(change: Change, forget: Forget) -> Entry | None:
         if forget.subject is not None and (entry := await change.current_of(forget.subject)) is not None:
             return entry
         return await change.with_line(forget.line) if forget.line is not None else None

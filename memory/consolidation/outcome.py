@@ -23,20 +23,15 @@ EDITS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """What a consolidation did.
-
-    fell_back: no usable answer came, and the history holds the messages as they were. is_left: something is still due.
-    changes: the numbers of the actions that memory was changed by, each one /undo. warning: what the user is to know
-    besides.
-    """
+    """What a consolidation did."""
 
     messages: int = 0
-    fell_back: bool = False
+    fell_back: bool = False  # no usable answer came, and the history holds the messages as they were
     memory_changed: bool = False
     learned: tuple[Learned, ...] = ()
     forgotten: tuple[str, ...] = ()
-    changes: tuple[int, ...] = ()
-    is_left: bool = False
+    changes: tuple[int, ...] = ()  # their numbers, each one /undo
+    is_left: bool = False  # something is still due
     warning: str | None = None
 
     def __add__(self, other: Consolidated) -> Consolidated:
@@ -73,7 +68,7 @@ class Consolidated:
 
     @property
     def _changed(self) -> str:
-        learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._taken_back
+        learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._undo_hint
         if not forgotten:
             return _("Learned: {learned} ({back})", learned=learned, back=back)
         if not learned:
@@ -81,7 +76,7 @@ class Consolidated:
         return _("Learned: {learned}. Forgotten: {forgotten} ({back})", learned=learned, forgotten=forgotten, back=back)
 
     @property
-    def _taken_back(self) -> str:
+    def _undo_hint(self) -> str:
         changes = len(self.changes)
         if changes <= 1:
             return _("/undo takes it back")

@@ -21,19 +21,14 @@ _BREAKS = re.compile(r"\n\s*\n|(?<=[.!?。！？])\s+|\n|\s")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Messages that a model reads at once, as it is shown them.
-
-    before: what was said last before them, for who "she" is; nothing is learned from it. through: the id of the last
-    message of which this part and those before show everything, None where that is none.
-    """
+    """Messages that a model reads at once, as it is shown them."""
 
     messages: tuple[Message, ...]
-    before: tuple[Message, ...]
-    through: int | None
+    before: tuple[Message, ...]  # said just before, for who "she" is; nothing is learned from it
+    through: int | None  # this part and those before show everything up to this message; None: up to none
 
     @property
     def key(self) -> str:
-        """What tells this part from all others."""
         first, last = self.messages[0], self.messages[-1]
         return f"messages {first.id}-{last.id}" + ("" if self.through == last.id else f" ({len(last.content)})")
 

@@ -50,12 +50,9 @@ _FILLERS = frozenset({"a", "an", "the", "user"})
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Memories that say the same: the strongest, and the others, whose names become its aliases.
+    """Memories that say the same: the strongest, and the others, whose names become its aliases."""
 
-    kept: as it is going to be, with what all of them were used and the highest of their priorities.
-    """
-
-    kept: Entry
+    kept: Entry  # as it is going to be: with the use of all and their highest priority
     others: tuple[Entry, ...]
 
 
@@ -150,12 +147,12 @@ class WeeklyConsolidation:
 def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Groups of entries that say the same, in the order in which they came; each entry in one group at most.
 
-    The same: of one kind, scope and trust, about one subject where they have any, and the same words, numbers and signs
-    in the same order, whatever their case and the marks between them. Neither endings nor order may differ: "Anna
-    worked", "Flies to Kyiv from Lviv" say something else than "Anna works", "Flies from Kyiv to Lviv".
+    The same: of one kind, scope and trust, about one subject where they have any, and in the same words.
     """
     alike: defaultdict[object, list[list[Entry]]] = defaultdict(list)
     for entry in entries:
+        # neither endings nor order may differ: "Anna works" and "Anna worked", "Flies to Kyiv from Lviv" and "Flies
+        # from Kyiv to Lviv" say different things
         words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
         groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
         for group in groups:

@@ -61,10 +61,7 @@ class FactChecker:
         deadline: float,
         forgetting: Sequence[Forgetting] = (),
     ) -> tuple[list[CheckedFact], list[bool]]:
-        """The facts with their verdicts, and which of what is to be forgotten the user really asked to forget.
-
-        memories: what the facts may replace or repeat. deadline: on the loop's clock. Raises Postponed.
-        """
+        """The facts with their verdicts, and which requests to forget the user really made. Raises Postponed."""
         # an excerpt may hold a file of many pages, whose words are all compared
         checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, memories) for fact in facts])
         claims = [(at, _claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign]
@@ -158,14 +155,12 @@ def _sourced(checked: CheckedFact, number: int | None, messages: Sequence[Messag
 
 
 def is_own_sentence(checked: CheckedFact) -> bool:
-    """Whether a fact is what the user typed, word for word: the whole quote, which no more was said around.
-
-    A part of a sentence may say the opposite of the whole ("I like cranes" of "I wish I could say that I like cranes").
-    """
+    """Whether a fact is what the user typed, word for word: a whole message or a whole sentence of it."""
     message, quote = checked.message, checked.quote
     if message is None or quote is None or message.role is not Role.USER or "?" in quote or "？" in quote:
         return False
     if not same_words(checked.fact.text, quote):
         return False
+    # a part of a sentence may say the opposite: "I like cranes" of "I wish I could say that I like cranes"
     whole = (message.content, *(sentence for sentence, _ in sentences(message.content)))
     return any(same_words(quote, text) for text in whole)

@@ -38,10 +38,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something learned: what it is about, what is said of it, its kind, since and until when, and on what evidence.
-
-    person: whom it is about, where several people speak.
-    """
+    """Something learned: subject, statement, kind, since and until when, and the evidence."""
 
     subject: str
     text: str
@@ -49,7 +46,7 @@ class Fact:
     since: date | None = None
     until: date | None = None
     citation: Citation | None = None
-    person: str | None = None
+    person: str | None = None  # whom it is about, where several people speak
 
 
 class Doubt(StrEnum):
@@ -66,14 +63,11 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A stretch of conversation that facts are checked against, its messages numbered from 1.
-
-    before: the messages just before it. They tell who "she" is, and are no source.
-    """
+    """A stretch of conversation that facts are checked against, its messages numbered from 1."""
 
     messages: Sequence[Message]
     zone: ZoneInfo
-    before: Sequence[Message] = ()
+    before: Sequence[Message] = ()  # just before, for who "she" is; no source
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +81,17 @@ class KnownMemory:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFact:
-    """A fact with what came of checking it.
-
-    is_foreign: only a foreign text says so, and it is not kept at all. message: the one that says it, where that is
-    known; number: its place in the excerpt. is_past: it no longer holds. replaces, repeats: the known memories that no
-    longer hold if it does, and those that say the same.
-    """
+    """A fact with what came of checking it."""
 
     fact: Fact
     doubt: Doubt | None = None
-    is_foreign: bool = False
-    message: Message | None = None
-    number: int | None = None
+    is_foreign: bool = False  # only a foreign text says so: it is not stored at all
+    message: Message | None = None  # the one that says it, where that is known
+    number: int | None = None  # its place in the excerpt
     quote: str | None = None
-    is_past: bool = False
-    replaces: Sequence[KnownMemory] = field(default=())
-    repeats: Sequence[KnownMemory] = field(default=())
+    is_past: bool = False  # it no longer holds
+    replaces: Sequence[KnownMemory] = field(default=())  # these no longer hold if it does
+    repeats: Sequence[KnownMemory] = field(default=())  # these say the same
 
 
 class CitationStatus(StrEnum):
@@ -112,12 +101,10 @@ class CitationStatus(StrEnum):
 
 
 def find_source(citation: Citation, messages: Sequence[Message]) -> int | None:
-    """The place of the message that a citation is from; None where no message holds its quote.
-
-    The named message comes first. Models count wrongly, so otherwise the nearest one that the user typed and that
-    holds the quote will do.
-    """
+    """The place of the message that a citation is from; None where no message holds its quote."""
     named = None if citation.message is None else citation.message - 1
+    # models count wrongly: where the named message does not hold the quote, the nearest one that the user typed and
+    # that holds it counts
     nearest = _nearest_first(named, len(messages))
     holding = [at for at in nearest if is_quoted_from(citation.quote, messages[at].content)]
     verified = (at for at in holding if status_of(messages, at) is CitationStatus.VERIFIED)
@@ -150,10 +137,7 @@ def is_foreign(message: Message) -> bool:
 
 
 def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
-    """The telling words of `text` that stand in a foreign message alone: no look at them talks those away.
-
-    own: what the program knows besides, such as names. Of a script without spaces the words are pairs of characters.
-    """
+    """Telling words of `text` that only foreign messages hold, but `own` ones such as names: no look overrules them."""
     foreign = _telling("\n".join(message.content for message in messages if is_foreign(message)))
     shared = _telling(text) & foreign if foreign else foreign
     if not shared:
@@ -180,12 +164,13 @@ def _nearest_first(named: int | None, count: int) -> Iterator[int]:
 
 
 def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
-    """The messages, a line each, under their days: a time before each line would be most of what the model reads.
+    """The messages, a line each, under their days.
 
-    Each comes with the number that answers are to name it by, or None. zone: where the days begin.
+    Each comes with its number for the answer, or None; zone: of the days.
     """
     lines: list[str] = []
     for day, of_day in itertools.groupby(messages, key=lambda line: line[1].created_at.astimezone(zone).date()):
+        # one line a day: a time before each message would be most of what the model reads
         lines.append(f"[{day:%A} {day}]")
         for number, message in of_day:
             who = message.speaker or message.role.value
@@ -201,6 +186,5 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """The beginning and the end of an answer, or of a document."""
     plain = one_line(text)  # masked before it is cut: half a key is no longer known for one
     return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"

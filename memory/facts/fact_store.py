@@ -36,17 +36,13 @@ MOST_KNOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What became of something to be learned. superseded: what it took the place of. known: it was there already.
-
-    change: the number by which that can be taken back, where it is a change of its own. in_file: a line of MEMORY.md
-    that a person wrote says so.
-    """
+    """What became of something to be learned."""
 
     entry: Entry
-    superseded: Entry | None = None
-    known: bool = False
-    change: int | None = None
-    in_file: bool = False
+    superseded: Entry | None = None  # what it took the place of
+    known: bool = False  # it was there already
+    change: int | None = None  # /undo takes it back by this number, where it is a change of its own
+    in_file: bool = False  # a line of MEMORY.md that a person wrote says so
 
     @property
     def wording(self) -> str:
@@ -69,10 +65,7 @@ class FactStore:
         return [(entry.subject or "", entry) for entry in entries]
 
     async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
-        """The memories that hold and that `facts` may replace or repeat.
-
-        Those of their subjects, those that share words with them, and what was captured since the first message.
-        """
+        """The memories that `facts` may replace or repeat: by subject, words, or captured since `first_message`."""
         only = Filter(kinds=TYPED_KINDS, current=True)
         alike: list[int] = []
         for fact in facts:

@@ -111,10 +111,8 @@ async def _confirmed(change: Change, waiting: Entry, former: Entry | None, new: 
 
 
 async def _known_again(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
-    """Reinforce what is known; where it is to replace another memory, it takes that one's place.
-
-    What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
-    """
+    """Reinforce what is known; where it is to replace another memory, it takes that one's place."""
+    # said with more weight than before, such as by the user and not by the model, it gets that weight
     values = new.priority or default_priority(new.kind)
     priority = min(values, Priority(entry.priority), key=PRIORITY_RANK.__getitem__)
     weightier = priority != entry.priority or (new.trusted and not entry.trusted)

@@ -148,10 +148,7 @@ class SecondLook:
     async def look(
         self, claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory], deadline: float
     ) -> dict[int, Verdict]:
-        """The verdicts by the claims' places; those are missing that there is no answer for. Raises Postponed.
-
-        deadline: on the loop's clock.
-        """
+        """The verdicts by the claims' places, without those that got no answer by `deadline`. Raises Postponed."""
         now = asyncio.get_running_loop().time()
         if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
             return {}
@@ -249,10 +246,7 @@ def _places(places: object, count: int) -> tuple[int, ...]:
 
 
 def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
-    """The message that is cited, what was said just before it, and the answer to it, by their numbers; no foreign text.
-
-    Of a claim that cites nothing all messages.
-    """
+    """The cited message, the one before and the answer, by number, not foreign ones; all where none is cited."""
     number, quote = claim.number, claim.quote or ""
     near = range(1, len(messages) + 1)
     if number is not None:

@@ -52,7 +52,7 @@ class Sharing:
         return self.enabled and bool(await self._database.value(query, (owner,)))
 
     async def share(self, owner: str, name: str, by: str) -> tuple[Entry, int | None]:
-        """Have the family know a memory, shared by the person of that name; the number by which that is undone.
+        """Have the family know a memory, shared by the person of that name; its number for /undo.
 
         Raises MemoryRefused.
         """

@@ -36,10 +36,10 @@ class HistoryFiles:
         self._copies = copies
 
     async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
-        """Append an entry under a `## {ISO time}` header to the file of all time and that of the month.
+        """Append an entry under a `## {ISO time}` header to the file of all time and the month's; whether it was new.
 
-        key: what the entry is made of, such as `messages 12-40`. An entry with the same key is not written
-        again, so that what a crash interrupted can simply be repeated; whether it was written.
+        key: what the entry is made of, such as `messages 12-40`; one with the same key is not written again, so that
+        what a crash interrupted can be repeated.
         """
         was_written = await asyncio.to_thread(self._append, owner, at, text, key)
         if self._copies is not None:  # before anybody marks that it is written
@@ -47,10 +47,7 @@ class HistoryFiles:
         return was_written
 
     async def search(self, owner: str, query: str, limit: int) -> list[str]:
-        """Entries in which each word of `query` occurs, whatever its case, newest first, each cut short.
-
-        Raises MemoryRefused for a query without words, or a very long one.
-        """
+        """Entries with each word of `query`, newest first, cut short. Raises MemoryRefused for none, or too long."""
         if not query.strip() or len(query) > LONGEST_QUERY:
             raise MemoryRefused(
                 _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_QUERY)

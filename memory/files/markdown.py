@@ -103,10 +103,8 @@ class MarkdownFiles:
             raise looks_like(secret)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
-        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`.
-
-        A crash may have kept the change from being made: then there is nothing to do.
-        """
+        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
+        # a crash may have kept the change from being made: then there is nothing to take back
         if await self.read_long_term(owner) == text:
             return
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
@@ -174,19 +172,18 @@ def folder_name(owner: str) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write `text` so that at any moment the file holds the old text or the new one, whole.
-
-    A link stays a link, and a file keeps its mode: the person who edits it may be another user. Bytes that
-    were no UTF-8 and came as surrogate escapes are written as they were.
-    """
+    """Write `text` so that at any moment the file holds the old text or the new one, whole."""
+    # a link stays a link
     path = path.resolve()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
+        # surrogate escapes become the bytes again that were no UTF-8
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
+            # the person who edits the file may be another user than the bot
             shutil.copymode(path, name)
         os.replace(name, path)  # noqa: PTH105  # the pathlib spelling hides that this is the atomic step
         _sync_folder(path.parent)

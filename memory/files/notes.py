@@ -31,15 +31,12 @@ _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days.
-
-    unreadable: a sentence on what was left out, for the user; None where all could be read.
-    """
+    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days."""
 
     long_term: str
     today: str
     recent: tuple[tuple[date, str], ...]
-    unreadable: str | None = None
+    unreadable: str | None = None  # what was left out, for the user; None: all could be read
 
     def to_context(self) -> str:
         """The part of the prompt that shows it, in S0's format; empty when every part is empty."""
@@ -55,9 +52,9 @@ class Memory:
 
 
 def daily_note(moment: datetime, user: str, assistant: str) -> str:
-    """The line of an exchange in a daily note (S0): `[HH:mm] User: {200} | Assistant: {300}`.
+    """The line of an exchange (S0), `[HH:mm] User: {200}
 
-    `moment` is in the zone of the chat.
+    Assistant: {300}`, at a moment in the chat's zone.
     """
     text, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
     return f"[{moment:%H:%M}] User: {text} | Assistant: {answered}"
@@ -69,10 +66,7 @@ def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
 
 
 def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
-    """`memory` without the notes of exchanges that the conversation itself still holds.
-
-    They need not be said twice, and the prompt stays the same from turn to turn.
-    """
+    """`memory` without the notes of exchanges that the conversation itself still holds."""
     recent_days = {day for day, _ in memory.recent}
     # None stands for today: what is visible is of a recent day or of this one
     remaining = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
@@ -104,10 +98,8 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
 
 
 def _without_others_words(message: Message) -> str:
-    """What a message says, where nobody else's words are in it; else the kind of thing that came.
-
-    Notes stand in every prompt, as words of our own: what others wrote may not.
-    """
+    """What a message says, where nobody else's words are in it; else the kind of thing that came."""
+    # notes stand in every prompt as words of our own, which others' words must not become
     if message.provenance is None or not message.provenance.is_foreign:
         return message.content
     if message.role is Role.ASSISTANT:

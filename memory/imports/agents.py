@@ -84,8 +84,6 @@ class OpenClawReader:
 
 
 class MarkdownReader:
-    """Reads a folder of Markdown notes."""
-
     name = "Markdown"
 
     def detects(self, source: ImportSource) -> bool:

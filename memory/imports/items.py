@@ -65,8 +65,6 @@ Item = ImportedConversation | ImportedMemory | LeftOut
 
 
 class Reader(Protocol):
-    """Reads what one program writes."""
-
     name: str
     """What the program is called."""
 

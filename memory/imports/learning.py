@@ -50,7 +50,7 @@ class LearnedFromImport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Requested:
     conversation: int
     owner: str
     change: int
@@ -69,10 +69,7 @@ async def request_learning(database: Database, owner: str) -> int:
 
 
 class ImportLearning:
-    """Learns from imported conversations.
-
-    spent_today: the tokens that it has used since midnight, of at most `limit`.
-    """
+    """Learns from imported conversations. spent_today: the tokens used since midnight, of at most `limit`."""
 
     def __init__(
         self,
@@ -93,10 +90,7 @@ class ImportLearning:
         self._limit = limit
 
     async def step(self) -> LearnedFromImport | None:
-        """Learn from the newest conversation that is waiting; None where there is none, or no token left today.
-
-        Raises Postponed.
-        """
+        """Learn from the newest waiting conversation; None where there is none, or no token left. Raises Postponed."""
         wanted = await self._next()
         if wanted is None or await self._spent_today() >= self._limit:
             return None
@@ -105,7 +99,7 @@ class ImportLearning:
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? ORDER BY id",
             (wanted.conversation, wanted.learned_through),
         )
-        messages = [_as_said(message_of(row)) for row in rows]
+        messages = [_typed_there(message_of(row)) for row in rows]
         for part in parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
             learned = await self._learn(wanted, part)
             if learned is None:
@@ -126,7 +120,7 @@ class ImportLearning:
         log.info("learned_from_import", conversation=wanted.conversation, memories=memories, whole=is_whole)
         return LearnedFromImport(wanted.owner, memories)
 
-    async def _next(self) -> _Wanted | None:
+    async def _next(self) -> _Requested | None:
         row = await self._database.row(
             "SELECT i.conversation_id, o.name, i.learned_through, min(h.batch) AS batch"
             f" {_OF_IMPORTS} JOIN changes h ON h.entry_id = i.entry_id AND h.undone_at IS NULL"
@@ -135,9 +129,9 @@ class ImportLearning:
         )
         if row is None:
             return None
-        return _Wanted(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
+        return _Requested(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
 
-    async def _learn(self, wanted: _Wanted, part: Part) -> int | None:
+    async def _learn(self, wanted: _Requested, part: Part) -> int | None:
         """Learn from a part; the number of memories, None where the model gives no usable answer."""
         owner, deadline = wanted.owner, asyncio.get_running_loop().time() + PATIENCE
         memory = await self._ledger.page(owner)
@@ -162,7 +156,7 @@ class ImportLearning:
         return len(learned)
 
 
-def _as_said(message: Message) -> Message:
+def _typed_there(message: Message) -> Message:
     """A message as it was where it was said: there its owner typed it."""
     return replace(message, provenance=Provenance.TYPED if message.role is Role.USER else None)
 

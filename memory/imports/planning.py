@@ -35,15 +35,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Messages of a conversation that are written together. begins: they are its first new ones.
-
-    so_far: what is imported of it once they are written.
-    """
+    """Messages of a conversation that are written together."""
 
     source_id: str
-    begins: bool
+    begins: bool  # they are its first new ones
     messages: tuple[ImportedMessage, ...]
-    so_far: Part
+    so_far: Part  # what is imported of it once they are written
 
 
 @dataclass(slots=True)
@@ -117,7 +114,7 @@ def _conversation(
     for batch in _slices(new):
         for message in batch:
             digest.add(message.text)
-        kept = tuple(_as_kept(message, report) for message in batch)
+        kept = tuple(_storable(message, report) for message in batch)
         yield Piece(conversation.source_id, done == 0, kept, Part(done + len(batch), digest.value))
         done += len(batch)
 
@@ -132,7 +129,7 @@ def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessag
     yield batch
 
 
-def _as_kept(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
+def _storable(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
     """A message as it enters the log: without secrets, and no longer than a message can be."""
     text = without_secrets(message.text)
     report.secrets += text != message.text

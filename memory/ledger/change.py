@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before.
-
-    author, trusted: who writes, and whether that is to be trusted. moment: when, on the owner's clock. before: by id,
-    each entry that was touched as it was, its row and names as JSON; None: there was none. is_written, number: see
-    `Ledger.change`.
-    """
+    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before."""
 
     def __init__(
         self,
@@ -64,7 +59,9 @@ class Change:
         self.owner_id = owner_id
         self.author = author
         self.moment = moment
-        self.before: dict[int, str | None] = {}
+        self.before: dict[
+            int, str | None
+        ] = {}  # each touched entry as it was, its row and names as JSON; None: there was none
         self.is_written = True
         self.number: int | None = None
         self._connection = connection
@@ -110,10 +107,7 @@ class Change:
         quote: str | None = None,
         subject: str | None = None,
     ) -> Entry:
-        """Replace an entry's content; it is then by who writes it, and trusted as they are.
-
-        What was shared stays so only in the words of a person.
-        """
+        """Replace an entry's content; it is then by who writes it, and trusted as they are."""
         self._refuse_archive(entry)
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
@@ -123,6 +117,7 @@ class Change:
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
         columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
+        # what was shared stays so only in the words of a person
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._by_id(entry.id)
@@ -133,7 +128,7 @@ class Change:
     async def supersede(self, former: Entry, new: NewEntry) -> Entry:
         """Write `new` in the place of `former`, under its names, subject and scope.
 
-        What is not confirmed takes nothing's place: it raises ValueError.
+        Raises ValueError if it is unconfirmed.
         """
         if new.unconfirmed is not None:
             raise ValueError("an unconfirmed memory supersedes nothing")
@@ -275,7 +270,7 @@ class Change:
         return await self._first(f"e.line = ? AND {CURRENT}", line)
 
     async def archive(self, entry: Entry) -> None:
-        """Have an entry stand in no prompt any more; it stays searchable."""
+        """Take an entry out of all prompts; it stays searchable."""
         await self._set(entry.id, {"archived_at": self._now})
 
     async def renew(self, entry: Entry) -> Entry:
@@ -314,11 +309,9 @@ class Change:
         await self._set(entry.id, {"line": line})
 
     async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
-        """Put the successor's line in the place of the former's, if that still stands as it was written.
-
-        What was superseded before has handed its line on: the same words there are another's.
-        """
+        """Put the successor's line in the place of the former's, if that still stands as it was written."""
         line = line_of(former)
+        # what was superseded before has handed its line on, so the same words there belong to another entry
         if line is None or former.superseded_by is not None or not await self._page.has(line):
             return
         own = successor.line if successor is not None and successor.id != former.id else None

@@ -33,10 +33,7 @@ class EntryStore:
         self._ledger = ledger
 
     async def add(self, owner: str, new: NewEntry, also: Also | None = None) -> Entry:
-        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored.
-
-        also: what is written with it, in the same transaction.
-        """
+        """Create an entry and, in one transaction, `also`. Raises MemoryRefused for a taken name or bad content."""
         async with self._ledger.change(owner, Operation.ADD, new.author, trusted=new.trusted) as change:
             entry = await change.add(new)
             if also is not None:
@@ -113,10 +110,7 @@ class EntryStore:
         return await holder(self._database.rows, await known_owner(self._database, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:
-        """The entry with that name or alias of whichever owner has it, of `first` where several have.
-
-        Raises MemoryRefused when nobody has, or when several others have.
-        """
+        """The entry of that name, of `first` or the only other owner who has it. Raises MemoryRefused otherwise."""
         holding = await self._where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", name_key(name))
         owners = sorted({entry.owner for entry in holding})
         if first in owners or not owners:

@@ -76,11 +76,10 @@ class Ledger:
     ) -> AsyncIterator[Change]:
         """One change of an owner's memory; whatever is raised in the block leaves everything as it was.
 
-        author and trusted: who writes, and whether that is to be trusted; they go with every content. continues: the
-        number of an action that this is another step of, so that one /undo takes back both. MEMORY.md is
-        written after the commit, which says what it is to become: a crash in between loses neither the edit, which
-        `finish_edits` makes up for, nor its undo. `change.is_written` tells whether a person was faster there, and
-        `change.number` by which number it can be taken back; None where nothing was changed.
+        author, trusted: who writes, and whether that is to be trusted; they go with every content. continues: the
+        number of an action that this is another step of, so that one /undo takes back both. Afterwards `change.number`
+        is what /undo takes it back by, None where nothing was changed, and `change.is_written` whether MEMORY.md has
+        its edit: not where a person was faster.
         """
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
@@ -89,6 +88,8 @@ class Ledger:
             change = Change(connection, owner_id, page, author, moment, trusted=trusted)
             yield change
             number, edit = await self._record(connection, operation, change, page, continues)
+        # MEMORY.md is written after the commit, which records what it is to become: after a crash in between
+        # finish_edits writes it, and /undo knows of it
         change.number = number
         if edit is not None:
             change.is_written = await self._write(edit)
@@ -97,10 +98,9 @@ class Ledger:
         return await self._files.read_long_term(owner)
 
     async def typed_lines(self, owner: str, text: str) -> list[str]:
-        """The lines of `text`, an owner's MEMORY.md, that a person wrote since it was last compressed.
-
-        By hand, or by asking for them: they are those that no model is known to have written.
-        """
+        """The lines of `text`, an owner's MEMORY.md, that a person wrote or asked for since it was last compressed."""
+        # told by exclusion: a line is a person's where no change of a model or of compression is known to have written
+        # it
         rows = await self._database.rows(
             "WITH edits AS (SELECT c.* FROM changes c JOIN owners o ON o.id = c.owner_id"
             " WHERE o.name = ? AND c.entry_id = 0 AND c.undone_at IS NULL) SELECT operation, author, before, after FROM"
@@ -126,10 +126,7 @@ class Ledger:
             await self._finish_edits(connection, None)
 
     async def purge(self) -> int:
-        """Delete for good what was removed or changed more than 30 days ago; how many entries went.
-
-        Of MEMORY.md the newest versions stay, however old they are.
-        """
+        """Delete for good what was changed more than 30 days ago, but MEMORY.md's newest; how many entries went."""
         before = to_text(self._clock() - UNDO_PERIOD)
         async with self._database.transaction() as connection:
             # an action whose entries can't be taken back any more is not taken back by half
@@ -164,10 +161,11 @@ class Ledger:
     ) -> tuple[int | None, _FileEdit | None]:
         """Record a change by what entries and MEMORY.md were before it; its number, and what the file is to become.
 
-        The row with entry 0 is MEMORY.md's. continues: the change that this is another step of, if it still stands.
+        continues: the change that this is another step of, if it still stands.
         """
         rows: list[tuple[int, str | None, str | None]] = [(was, state, None) for was, state in change.before.items()]
         if page.is_changed:
+            # entry 0 stands for MEMORY.md
             rows.append((0, storable(page.former or ""), storable(page.known_text)))
         if not rows:
             return None, None

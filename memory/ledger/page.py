@@ -98,14 +98,11 @@ class LongTermMemory:
         return await self._change(owner, author, appending(text))
 
     async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
-        """Replace a part that stands there once; an empty replacement deletes it. Raises MemoryRefused."""
+        """Replace a part that occurs once; an empty replacement deletes it. Raises MemoryRefused."""
         await self._change(owner, author, replacing(part, replacement))
 
     async def rewrite(self, owner: str, before: str, after: str) -> int | None:
-        """Have a person's new text in the place of the one that they saw; the number of the change.
-
-        Raises MemoryRefused where it says something else by now.
-        """
+        """Write a person's text over the one that they saw; its number. Raises MemoryRefused if that has changed."""
 
         def edit(text: str) -> str:
             if text.strip() != before.strip():
@@ -124,10 +121,8 @@ class LongTermMemory:
 
 
 def line_of(entry: Entry) -> str | None:
-    """The line that stands for an entry in MEMORY.md, if it does stand there; None for what has none.
-
-    A typed memory for which none was written, as before lines were kept, has the one that says it word for word.
-    """
+    """The line of an entry in MEMORY.md, if it is there; None for an entry without one."""
+    # before lines were recorded, a typed memory had the one that says it word for word
     return entry.line or (format_line(entry.content) if entry.kind in TYPED_KINDS else None)
 
 

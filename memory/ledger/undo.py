@@ -51,16 +51,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did.
-
-    left_as_edited: MEMORY.md belonged to it too, but a person has edited that since.
-    """
+    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did."""
 
     operation: str
     author: str
     names: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
-    left_as_edited: bool = False
+    left_as_edited: bool = False  # MEMORY.md belonged to it too, but a person has edited that since
 
 
 class Undo:
@@ -162,14 +159,12 @@ async def _is_built_on(connection: aiosqlite.Connection, owner_id: int, number: 
 
 
 def _joined(edits: Sequence[Row]) -> tuple[str, str] | None:
-    """Several changes of the file, newest first, as one: what it said before and after, None where it is untouched.
-
-    As far back as nobody edited it in between.
-    """
+    """Several changes of the file, newest first, as one: what it said before and after, None where it is untouched."""
     if not edits:
         return None
     before, after = edits[0]["before"], edits[0]["after"]
     for earlier in edits[1:]:
+        # a person edited the file in between: what came before that is not ours to take back
         if earlier["after"] != before:
             break
         before = earlier["before"]

@@ -33,7 +33,7 @@ MESSAGE_CHARACTERS = 300
 TRANSCRIPT_CHARACTERS = 24_000
 """How much text the summariser sees in all: a window of 8,192 tokens must hold it."""
 SUMMARY_CHARACTERS = 6_000
-"""What is kept of a summary, whatever a model makes of "at most 500 tokens": it goes into every prompt."""
+"""The longest summary that is stored, whatever a model makes of "at most 500 tokens": it is in every prompt."""
 EXTRACT_CHARACTERS = 2_000
 """How long the extract gets that stands in for a summary: about the 500 tokens of one."""
 CHARACTERS_PER_TOKEN = 3.5
@@ -62,15 +62,12 @@ class CompactionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction did. summarized: by the model; otherwise the archive holds an extract.
-
-    archive_name: None in a private talk, whose summary goes with it.
-    """
+    """What a compaction did."""
 
     removed: int
     kept: int
-    archive_name: str | None
-    summarized: bool
+    archive_name: str | None  # None in a private talk, whose summary goes with it
+    summarized: bool  # by the model; otherwise the archive holds an extract
     conversation_id: int
     first_kept_message_id: int
 
@@ -93,11 +90,9 @@ class CompactionService:
     clock: Clock
 
     async def compact(self, session: Session, keep: int) -> Compacted | None:
-        """Archive all but about the last `keep` messages; None when there is nothing to compact.
-
-        The cut falls at a user's message, so a tool call never loses its result.
-        """
+        """Archive all but about the last `keep` messages; None when there is nothing to compact."""
         transcript = await self.sessions.transcript(session.id)
+        # cut at a user's message, so that no tool call loses its result
         return await self._archive(session, transcript, cut_at(transcript.messages, keep))
 
     async def compact_if_needed(
@@ -133,14 +128,12 @@ class CompactionService:
         return min(int(max_input_tokens * 0.8), self.limits.max_context_tokens)
 
     def estimate(self, messages: list[Message], model: str, threshold: int) -> float:
-        """Tokens of a request with `messages`: S0's `sum(len) / 3.5 + 8000` until the model has reported usage.
-
-        From then on the calibrated count takes the place of the first part. S0's 8,000 for the system prompt
-        are meant for large windows; they are never more than half the threshold.
-        """
+        """Tokens of a request with `messages`: S0's `sum(len) / 3.5 + 8000` until the model has reported usage."""
         tokens = float(self.counter.messages(messages, model))
+        # once the model has reported usage, the calibrated count takes the place of S0's estimate
         if not self.counter.calibrated(model):
             tokens = max(tokens, sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
+        # S0's 8,000 for the system prompt are meant for large windows
         return tokens + min(PROMPT_OVERHEAD, threshold // 2)
 
     async def _archive(self, session: Session, transcript: Transcript, cut: int) -> Compacted | None:
@@ -202,24 +195,19 @@ class CompactionService:
 
 
 def cut_at(messages: list[Message], keep: int) -> int:
-    """Where to cut so that about the last `keep` messages stay: the index of a user's message.
-
-    The nearest one before, so that rather more is kept; where there is none but the first, the next after.
-    0 when there is no place to cut.
-    """
+    """Where to cut so that about the last `keep` messages stay: the index of a user's message; 0 for no place."""
     users = [i for i, message in enumerate(messages) if message.role is Role.USER and i > 0]
     index = max(0, len(messages) - keep)
     if index == 0:
         return 0
+    # rather one before than one after, so that more is kept than was asked for
     return max((i for i in users if i <= index), default=min((i for i in users if i > index), default=0))
 
 
 def format_transcript(messages: list[Message]) -> str:
-    """Messages as the summariser reads them: no tool results, the long ones shortened, the whole bounded (S0).
-
-    What few messages leave of the whole goes to each of them, so that a long document shows more than its title.
-    """
+    """Messages as the summariser reads them: no tool results, the long ones shortened, the whole bounded (S0)."""
     spoken = [m for m in messages if m.role in (Role.USER, Role.ASSISTANT) and m.content.strip()]
+    # what few messages leave of the whole goes to each of them: a long document shows more than its title
     share = max(MESSAGE_CHARACTERS, TRANSCRIPT_CHARACTERS // max(1, 2 * len(spoken)))
     lines = [
         f"{message.role.value}{worst([message.provenance]).mark}: {_masked(message.content, share)}"

@@ -44,10 +44,7 @@ class DailyNotes:
         self._noted: set[int] = set()
 
     async def settle(self, owner: str) -> None:
-        """Write and take out whatever the turns of an owner are due, oldest first.
-
-        What a disk refuses is still due, and is told in one line of the log.
-        """
+        """Write and take out whatever the turns of an owner are due, oldest first."""
         due = await self._database.rows(_UNSETTLED, (owner,))
         for (turn, outcome), rows in itertools.groupby(due, lambda row: (row["turn_id"], row["outcome"])):
             messages = [message_of(row) for row in rows]

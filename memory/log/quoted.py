@@ -1,4 +1,4 @@
-"""Which message of the log holds words that somebody cites, and what was said around a message."""
+"""Finds the message of the log that a quote is from, and the messages around it."""
 
 from __future__ import annotations
 

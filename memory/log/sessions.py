@@ -89,17 +89,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What the model sees of a conversation: the newest summary, then the messages since its marker.
-
-    summary_provenance: the worst of what was summarised. first_kept: the number of the first message that the summary
-    does not stand for.
-    """
+    """What the model sees of a conversation: the newest summary, then the messages since its marker."""
 
     conversation_id: int | None
     summary: str | None
     messages: list[Message]
-    summary_provenance: Provenance = Provenance.TYPED
-    first_kept: int = 0
+    summary_provenance: Provenance = Provenance.TYPED  # the worst of what was summarised
+    first_kept: int = 0  # the first message that the summary does not stand for
 
     def after(self, earlier: Transcript) -> Transcript:
         """This conversation as it goes on with an earlier one: a summary of it stands for what it has read of both."""
@@ -203,11 +199,9 @@ class SessionService:
         return cursor.rowcount > 0
 
     async def clear_messages(self, session_id: str) -> int:
-        """End the current conversation, so that the next message starts a new one; how many messages it had.
-
-        The log is append-only: what the ended conversation held stays in the store.
-        """
+        """End the current conversation, so that the next message starts a new one; how many messages it had."""
         count = await self.message_count(session_id)
+        # the log is append-only: what the ended conversation held stays
         await self._database.write(
             "UPDATE conversations SET ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
             (now_text(self._clock), session_id),
@@ -234,12 +228,10 @@ class SessionService:
         return sum(counts)
 
     async def transcript(self, session_id: str) -> Transcript:
-        """The current conversation as the model sees it, replayed from the newest marker on.
-
-        A private talk goes on with what was said before it.
-        """
+        """The current conversation as the model sees it, replayed from the newest marker on."""
         kept = await _transcript(self._database, session_id)
         held_in = await self._database.private.database_of(session_id)
+        # a private talk continues what was said before it
         return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
 
 
@@ -272,10 +264,7 @@ async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, 
 
 
 async def open_conversation(connection: aiosqlite.Connection, session_id: str, now: str) -> int:
-    """The id of the session's current conversation, started when there is none. For use in a transaction.
-
-    A conversation belongs to the owner that its session had at its start.
-    """
+    """The id of the session's current conversation, started when there is none. For use in a transaction."""
     current = "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL"
     rows = list(await connection.execute_fetchall(current, (session_id,)))
     if not rows:
@@ -287,6 +276,7 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
                     session=session_id,
                 )
             )
+        # a conversation belongs to the owner that its session had at its start
         owner_id = await owner_number(connection, sessions[0][0])
         await connection.execute(
             "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",

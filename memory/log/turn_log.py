@@ -33,15 +33,12 @@ log = structlog.get_logger(__name__)
 
 
 class Outcome(StrEnum):
-    """How a turn ended.
-
-    A retried one was run again, or given up since the program was killed over it: its messages stay in the log, unseen
-    by the model.
-    """
+    """How a turn ended."""
 
     ANSWERED = "answered"
     STOPPED = "stopped"
     FAILED = "failed"
+    # run again, or given up since the program was killed over it: its messages stay in the log, unseen by the model
     RETRIED = "retried"
 
 
@@ -56,13 +53,7 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """Everything that one commit writes.
-
-    written_entries: entries of this turn, to be told where they came from. activated: the memories in its request;
-    recalled: the messages that it quoted.
-    told_notices: the quiet lines that its reply holds. noted: its exchange is to stand in the daily note. aside: what
-    is told beside its reply to one person alone.
-    """
+    """Everything that one commit writes."""
 
     session_id: str
     outcome: Outcome
@@ -70,14 +61,14 @@ class FinishedTurn:
     started_at: datetime
     failure: str | None = None
     replaces_turn: int | None = None
-    written_entries: tuple[int, ...] = ()
-    activated: tuple[Activated, ...] = ()
-    recalled: tuple[int, ...] = ()
-    told_notices: tuple[int, ...] = ()
+    written_entries: tuple[int, ...] = ()  # of this turn, to be told where they came from
+    activated: tuple[Activated, ...] = ()  # in its request
+    recalled: tuple[int, ...] = ()  # the messages that it quoted
+    told_notices: tuple[int, ...] = ()  # the quiet lines that its reply holds
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
-    aside: OutgoingReply | None = None
-    noted: bool = False
+    aside: OutgoingReply | None = None  # what is told beside its reply to one person alone
+    noted: bool = False  # its exchange is to stand in the daily note
     task: TaskResult | None = None
 
 
@@ -121,7 +112,7 @@ class TurnLog:
         self._owed.clear()
 
     async def lost_private_talk(self, session_id: str) -> bool:
-        """Whether a restart has lost what was said before in a private talk; True once."""
+        """Whether a restart has lost the start of a private talk; true once."""
         return await self._database.private.was_interrupted(session_id)
 
     async def commit(self, turn: FinishedTurn) -> int:

@@ -33,7 +33,7 @@ _IDS_ARE_VOID = {
 
 
 class ChatMigration:
-    """Moves what is kept of a chat. An owner's number stays, so nothing that is remembered is written anew."""
+    """Moves a chat to another id. The owner's number stays, so no memory is rewritten."""
 
     def __init__(self, database: Database, files: MarkdownFiles, preferences: PreferenceStore, clock: Clock) -> None:
         self._database = database
@@ -87,7 +87,7 @@ async def _is_taken(connection: aiosqlite.Connection, names: dict[str, str]) -> 
 
 
 async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) -> None:
-    # what stands there already is empty: a session that was only opened, and perhaps made private
+    # a session there is empty: it was only opened, and perhaps made private
     await connection.execute(
         "UPDATE sessions SET private = 1 WHERE id = :former"
         " AND EXISTS (SELECT 1 FROM sessions WHERE id = :present AND private)",

@@ -36,59 +36,46 @@ _INSERT = """
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
-
-    new_message: what no other message is called, where it brings one and is not about one that is known, as an edit is.
-    begins: work on it begins as soon as it is kept, so that this attempt is counted with it. makes_private: what comes
-    after it is said in private.
-    """
+    """An update to store."""
 
     update_id: int
     session_id: str
-    payload: str
-    message_id: str | None = None
-    new_message: str | None = None
-    begins: bool = False
-    makes_private: bool = False
+    payload: str  # as JSON
+    message_id: str | None = None  # the channel's id of the message that it is about
+    new_message: str | None = None  # the same, where the update brings a message and is not an edit of one
+    begins: bool = False  # work on it begins at once, so that this attempt is counted with it
+    makes_private: bool = False  # what comes after it is said in private
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """An update that waits for its turn. held: it waits for the user's next message (/stop).
-
-    received_at: when it was kept here. attempts: how many runs of the program ended, and not in order, while it was
-    worked on. is_lost: it was sent in a private talk, and a restart has lost what it said.
-    """
+    """An update that waits for its turn."""
 
     id: int
     update_id: int
     session_id: str
     payload: str
-    held: bool
-    received_at: datetime
-    attempts: int = 0
-    is_lost: bool = False
+    held: bool  # it waits for the user's next message (/stop)
+    received_at: datetime  # stored at
+    attempts: int = 0  # runs of the program that were killed while they worked on it
+    is_lost: bool = False  # sent in a private talk, and lost by a restart
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
-
-    has_document: a file goes with it. silent: it comes without a sound. asks: it is a question that is answered by a
-    reply, and this is shown where the answer is written. receiver: who alone is to see it.
-    """
+    """A reply that waits to be sent."""
 
     id: int
     session_id: str
     text: str
     reply_to: str | None
-    preview_id: str | None
-    message_ids: tuple[str, ...]
+    preview_id: str | None  # the message whose place it takes
+    message_ids: tuple[str, ...]  # of the chunks that were sent
     keyboard: PlacedKeyboard = ()
     has_document: bool = False
-    silent: bool = False
-    asks: str | None = None
-    receiver: str | None = None
+    silent: bool = False  # it comes without a sound
+    asks: str | None = None  # it is a question answered by a reply, and this stands where the answer is written
+    receiver: str | None = None  # who alone is to see it
 
 
 @dataclass(slots=True)
@@ -124,9 +111,8 @@ class Mailbox:
     async def receive(self, updates: Iterable[Received]) -> None:
         """Keep updates, each once: Telegram sends again what a crash kept from being confirmed.
 
-        And each message once: a proxy, or a server that was set up anew, may send it under another update's number.
-
-        Raises StoreError where they can't be kept, and must not be confirmed: then they wait in memory.
+        Each message once too: a proxy or a server that was set up anew may send it under another number. Raises
+        StoreError where they can't be kept and must not be confirmed: then they wait in memory.
         """
         new = list(updates)
         if not new:
@@ -313,10 +299,7 @@ class Mailbox:
             await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
 
     async def set_aside(self, update: Received, answer: str) -> None:
-        """Keep an update that can't be read apart from the others, and put what its sender is told into the outbox.
-
-        Once, however often it comes.
-        """
+        """Store, once, an update that can't be read, and put the answer to its sender into the outbox."""
         now = now_text(self._clock)
         payload = EMPTY if await self._is_private(update) else update.payload
         async with self._database.transaction() as connection:
@@ -330,18 +313,18 @@ class Mailbox:
 
     async def previews(self) -> dict[str, str]:
         """By session: the message that shows the beginning of an answer whose turn was never committed."""
-        return dict(await self._shown("previews"))
+        return dict(await self._message_ids("previews"))
 
     async def keep_preview(self, session_id: str, message_id: str) -> None:
         """Remember the message that is to become the reply, until a turn of the session is committed with it."""
-        await self._keep_shown("previews", session_id, message_id)
+        await self._keep_message_id("previews", session_id, message_id)
 
     async def reactions(self) -> list[tuple[str, str]]:
         """The messages that a reaction of ours may stand at, by session and the channel's id."""
-        return await self._shown("reactions")
+        return await self._message_ids("reactions")
 
     async def keep_reaction(self, session_id: str, message_id: str) -> None:
-        await self._keep_shown("reactions", session_id, message_id)
+        await self._keep_message_id("reactions", session_id, message_id)
 
     async def drop_reaction(self, session_id: str, message_id: str) -> None:
         await self._database.write(
@@ -349,11 +332,11 @@ class Mailbox:
             (self._channel, session_id, message_id),
         )
 
-    async def _shown(self, table: str) -> list[tuple[str, str]]:
+    async def _message_ids(self, table: str) -> list[tuple[str, str]]:
         query = f"SELECT session_id, message_id FROM {table} WHERE channel = ?"
         return [(row["session_id"], row["message_id"]) for row in await self._database.rows(query, (self._channel,))]
 
-    async def _keep_shown(self, table: str, session_id: str, message_id: str) -> None:
+    async def _keep_message_id(self, table: str, session_id: str, message_id: str) -> None:
         statement = f"INSERT OR REPLACE INTO {table} (channel, session_id, message_id) VALUES (?, ?, ?)"
         await self._database.write(statement, (self._channel, session_id, message_id))
 
@@ -402,7 +385,7 @@ class Mailbox:
         silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"
         database = await self._database.private.database_of(session_id)
-        # the file learns that the mail is answered, and nothing of what was said
+        # the file records that the mail is answered, and none of its words
         if database is not self._database:
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(
@@ -464,10 +447,7 @@ class Mailbox:
         *,
         terminated: bool = False,
     ) -> None:
-        """A reply is sent whole, or given up for the reason `failure`; message_ids: its confirmed chunks.
-
-        terminated: its session is over.
-        """
+        """A reply was sent or given up (`failure`). message_ids: of its chunks; terminated: its session is over."""
         if terminated:  # before the reply is settled: what a crash leaves between the two is tried again
             await self._database.write(
                 "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)

@@ -24,17 +24,14 @@ _SHOWN_AS_GAP = str.maketrans("[]\n\r\t", "()   ")
 
 
 class MediaKind(StrEnum):
-    """What something is that was sent besides words, in the words that people and models are told.
-
-    OTHER: what nobody here can read; its name says what it is.
-    """
+    """What something is that was sent besides words, in the words that people and models are told."""
 
     PHOTO = "photo"
     DOCUMENT = "document"
     VOICE = "voice message"
     AUDIO = "recording"
     VIDEO_NOTE = "video note"
-    OTHER = "file"
+    OTHER = "file"  # nobody here can read it; its name says what it is
 
     @property
     def is_spoken(self) -> bool:
@@ -59,19 +56,16 @@ _NAMELESS = {
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """A file as its channel knows it. file_id: what it is fetched by; unique_id: the same however often it is sent.
-
-    size: bytes, where that is told. quoted: it came with the message that is answered, not with the answer.
-    """
+    """A file as its channel knows it."""
 
     kind: MediaKind
     channel: str
-    file_id: str
-    unique_id: str
+    file_id: str  # it is fetched by this
+    unique_id: str  # the same however often it is sent
     name: str | None = None
     mime_type: str | None = None
-    size: int | None = None
-    quoted: bool = False
+    size: int | None = None  # bytes, where that is told
+    quoted: bool = False  # it came with the message that is answered, not with the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +181,7 @@ class MediaStore:
     async def search(
         self, owner: str, query: str, limit: int, session_id: str, media_id: int | None = None
     ) -> list[FoundPart]:
-        """The parts that fit a query, best first; of all that the owner has, or of one document.
-
-        First those of what was sent in the session's private talk.
-        """
+        """The parts that fit a query, best first, those of the private talk before; of all, or of one document."""
         terms = query_terms(query)
         found: list[FoundPart] = []
         for database in reversed(self._database.private.databases()):

@@ -44,10 +44,7 @@ class ReminderDelivery:
         self._clock = clock
 
     async def put_out(self, channel: str, serves: Serves) -> list[str]:
-        """Put the messages of what is due in a channel into its outbox; the sessions that they go to.
-
-        What is due to one that is not served any more waits until it is again.
-        """
+        """Put what is due into a channel's outbox; the sessions it goes to. What is not served waits until it is."""
         now = self._clock()
 
         async def put(connection: aiosqlite.Connection, due: Due) -> int | None:
@@ -68,7 +65,6 @@ class ReminderDelivery:
             return [(due, message(due, now)) for due in dues]
 
     async def shown(self, due: Due) -> None:
-        """A message of `due_in` stands on the screen."""
         async with self._database.transaction() as connection:
             await _go_on(connection, due, None)
             await connection.execute(
@@ -83,10 +79,7 @@ class ReminderDelivery:
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """A task whose hour has come. due_at: that hour, of several that were missed the newest one.
-
-    received_at: when it was put into the inbox.
-    """
+    """A task whose hour, due_at, has come: of several that were missed the newest. received_at: put into the inbox."""
 
     reminder: Reminder
     due_at: datetime
@@ -94,7 +87,6 @@ class TaskRun:
 
     @property
     def hour(self) -> str:
-        """When it was due, on the clock that it was set on."""
         return day_and_hour(self.due_at, self.reminder.rule.zone)
 
 
@@ -156,10 +148,7 @@ async def _hand_over(
     *,
     tasks: bool,
 ) -> list[str]:
-    """Have `put` write what is due, and move it on; the sessions that it was for.
-
-    put: gives the number of the message in the outbox, where there is one.
-    """
+    """Have `put` write what is due, and move it on; the sessions that it was for."""
     query, parameters = _due_rows(place, now, tasks=tasks)
     # looked at first without the lock: most of the time there is nothing
     waiting = {row["session_id"] for row in await database.rows(query, parameters)}
@@ -176,10 +165,7 @@ async def _hand_over(
 
 
 def _due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str, object]]:
-    """The query for what is due, and its parameters: tasks, or what is only told.
-
-    place: what the ids of the sessions begin with.
-    """
+    """The query for what is due, and its parameters: tasks, or what is only told."""
     query = (
         f"{REMINDER_ROWS} LEFT JOIN sessions s ON s.id = r.session_id"
         " WHERE r.state = 'waiting' AND r.next_at <= :now AND substr(r.session_id, 1, length(:place)) = :place"
@@ -191,10 +177,8 @@ def _due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str,
 
 
 async def _go_on(connection: aiosqlite.Connection, due: Due, outbox_id: int | None) -> None:
-    """A recurring one waits for its next time, any other for the confirmation.
-
-    Counted from the hour that was told: one that has come since then is told, too.
-    """
+    """A recurring one waits for its next time, any other for the confirmation."""
+    # counted from the hour that was told: one that has come since then is told too
     coming = due.reminder.rule.after(due.at) if due.reminder.is_recurring else None
     await connection.execute(
         "UPDATE reminders SET state = ?, next_at = ?, told_for = ?, outbox_id = ? WHERE id = ? AND state = 'waiting'",

@@ -39,16 +39,12 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rhythm, in the words of a wall clock; as a text it is in the language that is spoken.
-
-    first: the first time, without a zone; its day of the month and its month go for all. A month that has no such day
-    takes its last one. days: of a week, Monday is 0; only for a weekly one.
-    """
+    """A rhythm, in the words of a wall clock; as a text it is in the language that is spoken."""
 
     repeat: Repeat
-    first: datetime
+    first: datetime  # without a zone; a month without its day takes the last one
     zone: ZoneInfo
-    days: tuple[int, ...] = ()
+    days: tuple[int, ...] = ()  # of a weekly one; Monday is 0
 
     def after(self, moment: datetime) -> datetime | None:
         """The first time after `moment`, in UTC; None where nothing comes any more."""
@@ -92,17 +88,13 @@ class Rule:
 
 
 class ReminderState(StrEnum):
-    """Where a reminder stands.
+    """Where a reminder stands."""
 
-    OFFERED: it waits for somebody's yes. WAITING: it comes at its hour. TELLING: its message is in the outbox. TOLD:
-    the channel has confirmed the message. FAILED: the channel never will.
-    """
-
-    OFFERED = "offered"
-    WAITING = "waiting"
-    TELLING = "telling"
-    TOLD = "told"
-    FAILED = "failed"
+    OFFERED = "offered"  # it waits for somebody's yes
+    WAITING = "waiting"  # it comes at its hour
+    TELLING = "telling"  # its message is in the outbox
+    TOLD = "told"  # the channel has confirmed the message
+    FAILED = "failed"  # the channel never will
     DONE = "done"
     CANCELLED = "cancelled"
 
@@ -116,12 +108,7 @@ class TaskSound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """One reminder of an owner, told in the session that it was set in.
-
-    next_at: when it comes next; None where nothing more is to come. told_at: when the channel last confirmed its
-    message. trusted: nothing foreign could speak through the model that wrote its text. task: it is done and not only
-    told; failures: how often in a row that has failed.
-    """
+    """One reminder of an owner, told in the session that it was set in."""
 
     id: int
     owner: str
@@ -129,11 +116,11 @@ class Reminder:
     text: str
     rule: Rule
     state: ReminderState
-    next_at: datetime | None
-    told_at: datetime | None
-    trusted: bool
-    task: TaskSound | None = None
-    failures: int = 0
+    next_at: datetime | None  # None where nothing more is to come
+    told_at: datetime | None  # when the channel last confirmed its message
+    trusted: bool  # nothing foreign could speak through the model that wrote its text
+    task: TaskSound | None = None  # it is done and not only told
+    failures: int = 0  # of the task, in a row
 
     @property
     def is_recurring(self) -> bool:

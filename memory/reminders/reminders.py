@@ -54,31 +54,25 @@ _OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, Remin
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Why a reminder is only offered, in a sentence for a person, whom it is offered to in `language`.
-
-    trusted: nothing foreign could speak through who worded it. entry_id: the memory whose date it is about, of which
-    there is one offer ever.
-    """
+    """Why a reminder is only offered, in a sentence for a person, whom it is offered to in `language`."""
 
     why: str
     language: str
-    trusted: bool = False
-    entry_id: int | None = None
+    trusted: bool = False  # nothing foreign could speak through who worded it
+    entry_id: int | None = None  # the memory whose date it is about, of which there is one offer ever
 
 
 class Reminders:
-    """What is to be told to whom at what hour.
-
-    zone_of: of the clock that hours without one are on, in a session; introduces: whether who sets
-    their first one in a session is told on which clock it is.
-    """
+    """Stores reminders: their texts, chats and times."""
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
-        zone_of: TimezoneLookup,
-        introduces: Callable[[str], bool] = lambda _: False,
+        zone_of: TimezoneLookup,  # the clock of a session for hours without a zone
+        introduces: Callable[[str], bool] = lambda _: (
+            False
+        ),  # whether who sets their first one is told on which clock it is
     ) -> None:
         self._database = database
         self._clock = clock
@@ -90,10 +84,7 @@ class Reminders:
         return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
     async def set(self, owner: str, session_id: str, wish: ReminderRequest, language: str = SOURCE) -> Reminder:
-        """Keep a reminder. Raises MemoryRefused where there are too many.
-
-        With the first one the owner is told, in `language`, on which clock it is, where that is wanted.
-        """
+        """Keep a reminder. Raises MemoryRefused where there are too many."""
         return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
 
     async def offer(self, owner: str, session_id: str, wish: ReminderRequest, offer: Offer) -> Reminder:
@@ -127,14 +118,14 @@ class Reminders:
             added = int(cursor.lastrowid or 0)
             if offer is not None:
                 with use_language(offer.language):
-                    line = _asked(wish, offer, added)
+                    line = _question(wish, offer, added)
                 await keep_notice(connection, number, line)
             elif self._introduces(session_id) and await _is_first(connection, number):
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note)
             await keep_causes(connection)
-            return await _one(connection, owner, added)
+            return await _get(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
         """What is to come, soonest first; then what is offered, and what is not done that was told in the last day."""
@@ -189,7 +180,7 @@ class Reminders:
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
         await keep_causes(connection)
-        return await _one(connection, reminder.owner, reminder.id)
+        return await _get(connection, reminder.owner, reminder.id)
 
 
 async def move_reminders(connection: aiosqlite.Connection, former: str, present: str) -> None:
@@ -228,7 +219,7 @@ async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
     return bool(row[0] == 1)
 
 
-def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
+def _question(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
     hour = day_and_hour(wish.at, wish.rule.zone)
     if wish.task is not None:
         question = _(
@@ -283,7 +274,7 @@ async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: 
         )
 
 
-async def _one(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
+async def _get(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
         return reminder_of(row)
@@ -297,7 +288,7 @@ async def _in_state(
     digits = number.strip().removeprefix("#")
     if not re.fullmatch(r"[0-9]{1,15}", digits):
         raise MemoryRefused(_("{text!r} is no number of a reminder: /reminders lists them.", text=number.strip()[:40]))
-    reminder = await _one(connection, owner, int(digits))
+    reminder = await _get(connection, owner, int(digits))
     if reminder.state not in states:
         raise MemoryRefused(_(_NOT_NOW[reminder.state], id=reminder.id))
     return reminder

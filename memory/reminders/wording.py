@@ -48,7 +48,6 @@ def span(length: timedelta) -> str:
 
 
 def line(reminder: Reminder) -> str:
-    """A reminder in one line, for models."""
     rule = reminder.rule
     again = f", {rule}" if reminder.is_recurring else ""
     again += ", task" if reminder.task is not None else ""
@@ -71,7 +70,7 @@ def buttons(reminder: Reminder) -> Keyboard:
 
 
 def message(due: Due, now: datetime) -> str:
-    """What is told when a reminder is due, with what can be tapped."""
+    """The message of a due reminder, with commands to tap."""
     reminder = due.reminder
     taps = (
         _(

@@ -20,17 +20,12 @@ REFUSALS_LAST = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class EndpointFacts:
-    """What is known of one model at one endpoint.
+    """What is known of one model at one endpoint."""
 
-    refused: names of what a request must do without. context_tokens: all that the model reads and writes at once;
-    output_tokens: its longest answer; both None while the endpoint does not say. asked_at: when it was last asked
-    how much that is; None when it has to be asked, for the first time or because what it said was preliminary.
-    """
-
-    refused: frozenset[str] = frozenset()
-    context_tokens: int | None = None
-    output_tokens: int | None = None
-    asked_at: datetime | None = None
+    refused: frozenset[str] = frozenset()  # names of what a request must do without
+    context_tokens: int | None = None  # all that it reads and writes at once; None: the endpoint does not say
+    output_tokens: int | None = None  # its longest answer; None: the endpoint does not say
+    asked_at: datetime | None = None  # None: to be asked, for the first time or since what it said was preliminary
 
 
 class EndpointStore:

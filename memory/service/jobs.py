@@ -33,10 +33,7 @@ class JobLog:
 
     @contextlib.asynccontextmanager
     async def attempt(self, name: str) -> AsyncIterator[bool]:
-        """Around a job that may run at a start. False: it is to be left, since the program ended in it too often.
-
-        Only what is killed in it counts: an error, a cancellation and an orderly end take the count back.
-        """
+        """Around a job that may run at a start. False: it is to be left, since the program ended in it too often."""
         before = int(await self._database.value("SELECT count FROM job_attempts WHERE name = ?", (name,)) or 0)
         may = before < MOST_ATTEMPTS
         with contextlib.suppress(StoreError):  # what can't be counted, as on a full disk, is done all the same
@@ -48,4 +45,5 @@ class JobLog:
             yield may
         finally:
             with contextlib.suppress(StoreError):
+                # only a kill leaves the count: an error, a cancellation and an orderly end take it back
                 await self._database.write("DELETE FROM job_attempts WHERE name = ?", (name,))

@@ -19,10 +19,10 @@ class MenuCache:
 
     async def is_shown(self, what: str, content: object) -> bool:
         """Whether the channel was last told `content`, which can be written as JSON."""
-        return await self._kept(what) == _fingerprint(content)
+        return await self._stored(what) == _fingerprint(content)
 
     async def is_any(self, what: str) -> bool:
-        return await self._kept(what) is not None
+        return await self._stored(what) is not None
 
     async def keep(self, what: str, content: object) -> None:
         """The channel has been told `content`."""
@@ -31,7 +31,7 @@ class MenuCache:
             (self._channel, what, _fingerprint(content)),
         )
 
-    async def _kept(self, what: str) -> str | None:
+    async def _stored(self, what: str) -> str | None:
         value = await self._database.value(
             "SELECT fingerprint FROM published WHERE channel = ? AND what = ?", (self._channel, what)
         )

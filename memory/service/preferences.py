@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Notices(StrEnum):
-    """What is told beside answers: with a sound, without one, or not at all."""
+    """Messages beside answers: with a sound, without one, or none."""
 
     ON = "on"
     QUIET = "quiet"
@@ -35,21 +35,16 @@ class VoiceReplies(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a chat has chosen; None: nothing yet.
+    """What a chat has chosen; None: nothing yet."""
 
-    language: the code of the language that was asked for; client_language: of the one that the person's program is set
-    to. zone: an IANA name. model: the name of a configured one. tools: what was settled on tools that ask, as JSON.
-    rich: tables and the like are laid out by the apps of the channel, where it has that.
-    """
-
-    language: str | None = None
-    client_language: str | None = None
-    zone: str | None = None
+    language: str | None = None  # the one that was asked for
+    client_language: str | None = None  # that of the person's program
+    zone: str | None = None  # an IANA name
     notices: Notices | None = None
     voice: VoiceReplies | None = None
-    model: str | None = None
-    tools: str | None = None
-    rich: bool = False
+    model: str | None = None  # the name of a configured one
+    tools: str | None = None  # what was settled on tools that ask, as JSON
+    rich: bool = False  # the channel's apps lay out tables and the like, where they can
 
 
 _NAMES = [field.name for field in fields(Preferences)]

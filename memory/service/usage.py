@@ -34,15 +34,12 @@ class TokenUse:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What model calls have cost: tokens, and US dollars for those whose price was known.
-
-    priced: whether there was any such call. unpriced: the models of the others.
-    """
+    """What model calls have cost: tokens, and US dollars for those whose price was known."""
 
     tokens: int
     cost: float
-    priced: bool
-    unpriced: tuple[str, ...]
+    priced: bool  # whether any price was known
+    unpriced: tuple[str, ...]  # the models whose price was not
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,20 +41,16 @@ ASKED = f"(SELECT b.label FROM buttons b WHERE b.outbox_id = o.id AND b.by_reply
 
 @dataclass(frozen=True, slots=True)
 class OutgoingReply:
-    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
-
-    asker: the channel's id of who alone may press its buttons; None: whoever the chat is with, or looks after it.
-    silent: it comes without a sound. receiver: who alone is to see it, as the channel names them; None: the whole chat.
-    """
+    """A reply for a channel that delivers from the outbox."""
 
     channel: str
     text: str
     reply_to: str | None = None
-    preview_id: str | None = None
+    preview_id: str | None = None  # the message to turn into the reply
     keyboard: Keyboard = ()
-    asker: str | None = None
-    silent: bool = False
-    receiver: str | None = None
+    asker: str | None = None  # who alone may press its buttons; None: whoever the chat is with, or looks after it
+    silent: bool = False  # it comes without a sound
+    receiver: str | None = None  # who alone is to see it, as the channel names them; None: the whole chat
 
 
 async def put_reply(
@@ -94,7 +90,6 @@ async def put_reply(
 
 
 def placed(query: str) -> PlacedKeyboard:
-    """Parse the JSON that `PLACED` selects."""
     rows = groupby(json.loads(query), key=lambda button: button[0])
     return tuple(tuple(PlacedButton(*button) for _, *button in row) for _, row in rows)
 
@@ -107,18 +102,15 @@ class ClaimResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PressedButton:
-    """A button that somebody presses. said: what it says for them. asker: who may press it, where that is one person.
-
-    reply: the number of the reply that it stands under, in the outbox. again: a press uses up nothing.
-    """
+    """A button that somebody presses."""
 
     id: str
-    reply: int
+    reply: int  # the one that it stands under, in the outbox
     session_id: str
-    said: str
+    said: str  # what it says for them
     in_place: bool
-    again: bool
-    asker: str | None
+    again: bool  # a press uses up nothing
+    asker: str | None  # who may press it, where that is one person
 
 
 class Buttons:
@@ -137,10 +129,7 @@ class Buttons:
         )
 
     async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
-        """The question that a message answers by a reply to the one of `reply_to`, both by the channel's ids.
-
-        None where there is none, or where another message has answered it.
-        """
+        """The question that a reply to `reply_to` answers; None where there is none, or another has answered it."""
         return await self._first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"
@@ -157,10 +146,7 @@ class Buttons:
         return None
 
     async def press(self, button: PressedButton, by: int) -> ClaimResult:
-        """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox.
-
-        The same press counts as often as it comes, since one that was interrupted is taken up again.
-        """
+        """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox."""
         async with self._database.private.database_with(button.reply).transaction() as connection:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
@@ -176,6 +162,7 @@ class Buttons:
             (row,) = await connection.execute_fetchall("SELECT pressed_by FROM buttons WHERE id = ?", (button.id,))
         if row[0] is None:
             return ClaimResult.TOO_LATE
+        # the same press counts each time it comes, since one that was interrupted is handled again
         return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
     async def left(self, reply: int) -> PlacedKeyboard:

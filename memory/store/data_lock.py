@@ -18,10 +18,7 @@ LOCK_NAME = "run.lock"
 
 @contextlib.contextmanager
 def only_runner(folder: Path) -> Iterator[None]:
-    """Keep `folder` from another bot, and from being restored, for as long as the context is open.
-
-    The lock is the kernel's and ends with the process, however it ends. Raises StoreError when another has it.
-    """
+    """Keep `folder` from another bot, and from being restored, for as long as the context is open."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -32,6 +29,7 @@ def only_runner(folder: Path) -> Iterator[None]:
         raise StoreError(f"{folder} can't be used: {error.strerror or error}.") from error
     try:
         try:
+            # the kernel's lock ends with the process, however that ends
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StoreError(f"A bot is running on {folder}: stop it first, or set another MNEME_DATA_DIR.") from error

@@ -118,10 +118,7 @@ class Database:
         return database
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
-        """Bring the database to the newest format, or leave it as it is.
-
-        The database as it was is kept beside it, as `NAME.format-N`, for a way back to the former program.
-        """
+        """Bring the database to the newest format, or leave it as it is."""
         newest = FIRST_FORMAT + len(migrations)
         version = await self.version()
         if version == newest:
@@ -129,6 +126,7 @@ class Database:
         if version > 0:
             if (reason := unreadable(str(self.path), version, newest)) is not None:
                 raise StoreError(reason)
+            # for a way back to the former program
             await asyncio.to_thread(_keep_former, self.path, version)
         async with self.transaction() as connection:
             # asked again under the write lock: another program that started now may have been first
@@ -144,10 +142,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, first: bool = False) -> AsyncIterator[aiosqlite.Connection]:
-        """One write: all of it is committed at the end of the block, or none of it.
-
-        first: goes before other writes that wait, since somebody waits for it.
-        """
+        """One write, committed at the end of the block or not at all. first: before other writes that wait."""
         async with self._writing(first=first):
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")

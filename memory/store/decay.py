@@ -50,10 +50,8 @@ class Decay:
     archive_below: float = ARCHIVE_BELOW
 
     def score(self, kind: str, count: int, last_reinforced_at: datetime, now: datetime) -> float:
-        """`type_weight x 0.5^(days since reinforced / half-life) x reinforcement_count` (S4).
-
-        What comes from the future, as a clock that was set back leaves it, counts as of now.
-        """
+        """`type_weight x 0.5^(days since reinforced / half-life) x reinforcement_count` (S4)."""
+        # a clock that was set back leaves moments in the future: they count as now
         days = max(0.0, (now - last_reinforced_at) / _DAY)
         return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
 
@@ -94,11 +92,9 @@ async def reinforce(connection: aiosqlite.Connection, entry_id: int, now: str) -
 
 
 def decayed_score(count: int, last_reinforced_at: str, half_life_days: float) -> float:
-    """The logarithm of a score but for weight and present moment, in half-lives since 2000.
-
-    Halving with time becomes subtracting time, which is the same for all entries: of two of one kind that with the
-    greater one has the greater score, whenever that is asked. So it can be stored, and an index sorts by it.
-    """
+    """A score that can be stored: its logarithm without weight and present moment, in half-lives since 2000."""
+    # halving with time becomes subtracting time, which is the same for all entries: they sort by this at any moment, so
+    # an index can
     return math.log2(_bounded(count)) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
 
 

@@ -100,13 +100,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing in the memory store. kind is a plain string where this version does not know it.
-
-    line: the line of MEMORY.md that was written for it, word for word. quote: the words of the message it came from
-    that bear it out. unconfirmed: why it is not confirmed; such a memory is found, and stands in no prompt unasked.
-    valid_until: from when on it is history. proposal: what confirming it does besides (`Proposal`). shared_at,
-    shared_by: since when the family may know it, and the name of the person who shared it.
-    """
+    """One thing in the memory store. kind is a plain string where this version does not know it."""
 
     id: int
     owner: str
@@ -131,34 +125,30 @@ class Entry:
     valid_from: datetime
     superseded_by: int | None
     archived_at: datetime | None
-    line: str | None = None
-    quote: str | None = None
-    unconfirmed: str | None = None
-    valid_until: datetime | None = None
-    proposal: str | None = None
-    shared_at: datetime | None = None
-    shared_by: str | None = None
+    line: str | None = None  # of MEMORY.md, word for word, if one was written for it
+    quote: str | None = None  # the words of its message that bear it out
+    unconfirmed: str | None = None  # why not; then it is found, but stands in no prompt unasked
+    valid_until: datetime | None = None  # from then on it is history
+    proposal: str | None = None  # what confirming it does besides (`Proposal`)
+    shared_at: datetime | None = None  # since when the family may know it
+    shared_by: str | None = None  # the name of the person who shared it
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What Add is given.
-
-    name None: one is made of `stem` and the telling words of `topic`, or else of the content. priority None: that of
-    the kind. outcome: how an episode ended. steps: what a workflow does, one after the other.
-    """
+    """What Add is given."""
 
     content: str
-    name: str | None = None
+    name: str | None = None  # None: made of `stem` and the telling words of `topic`, or else of the content
     stem: str = ""
     topic: str = ""
     kind: Kind | str = Kind.NOTE
     author: Author = Author.USER
     tags: tuple[str, ...] = ()
     scope: str | None = None
-    priority: Priority | None = None
-    outcome: str | None = None
-    steps: tuple[str, ...] = ()
+    priority: Priority | None = None  # None: that of the kind
+    outcome: str | None = None  # how an episode ended
+    steps: tuple[str, ...] = ()  # of a workflow, in order
     source_message_id: int | None = None
     trusted: bool = True
     subject: str | None = None
@@ -185,17 +175,15 @@ class Action(StrEnum):
 class Proposal:
     """What an unconfirmed memory does once a person confirms it, beside holding from then on.
 
-    replaces: the entries that give way to the one that is confirmed. With an action the entry only tells of it, and
-    goes once that is done: entry is what it is done to, value what becomes of that (a content, a name, how a run went),
-    steps those of a workflow; of an EDIT part is what is replaced, nothing for a new line.
+    With an action the entry only tells of it, and goes once that is done.
     """
 
-    replaces: tuple[int, ...] = ()
+    replaces: tuple[int, ...] = ()  # the entries that give way to the confirmed one
     action: Action | None = None
-    entry: int | None = None
-    value: str = ""
-    part: str = ""
-    steps: tuple[str, ...] = ()
+    entry: int | None = None  # what the action is done to
+    value: str = ""  # what becomes of that: a content, a name, how a run went
+    part: str = ""  # of MEMORY.md, what an EDIT replaces; nothing for a new line
+    steps: tuple[str, ...] = ()  # of a workflow
 
     def to_text(self) -> str:
         return json.dumps({key: value for key, value in asdict(self).items() if value}, ensure_ascii=False)

@@ -45,7 +45,7 @@ ENTRY_ROWS = (
 CURRENT = "(e.superseded_by IS NULL AND e.unconfirmed IS NULL AND (e.valid_until IS NULL OR e.valid_until > present()))"
 """What makes an entry `e` one that holds: confirmed, not past, and nothing has taken its place."""
 LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
-"""What makes an entry `e` one that may stand in a prompt; the index of the strongest has all of these and more."""
+"""The condition for an entry `e` in a prompt; the index of the strongest entries has all of it and more."""
 
 
 def entry_of(row: Row) -> Entry:
@@ -85,10 +85,8 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 
 
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
-    """The entry with that name or alias, if there is one; `#12` is the entry of that number.
-
-    The number goes first: buttons say it, and what they forget must not be what somebody once called so.
-    """
+    """The entry with that name or alias, if there is one; `#12` is the entry of that number."""
+    # the number first: buttons name entries by it, and must not delete one that somebody once named so
     if (number := _NUMBER.fullmatch(name_key(name))) is not None:
         numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
         if numbered:
@@ -191,7 +189,7 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
 
 async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """A readable name that is free, such as `archive-2026-02-07-docker-health-checks`."""
-    # the words of a secret would stand in the name without what shows it to be one
+    # a name would hold the secret without the words by which it is recognised
     words = telling_words(without_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
     return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 

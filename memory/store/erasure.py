@@ -147,10 +147,7 @@ class PendingErasures:
         self._alone = alone
 
     async def remove(self) -> None:
-        """Erase and scrub what is due.
-
-        Raises StoreError, after all else was done, for what stays and is tried again.
-        """
+        """Erase and scrub what is due. Raises StoreError, after all else was done, for what is left to try again."""
         async with self._queue:
             # only the records up to here are deleted below: a deletion that comes meanwhile needs a scrub of its own
             newest = await self._database.value("SELECT max(id) FROM traces")

@@ -53,7 +53,7 @@ class FileCopies:
     async def look(self) -> None:
         """Copy what has changed since the last look, whoever changed it, and drop the copies of what is gone."""
         async with self._looking:
-            found = await asyncio.to_thread(_found, self._folder)
+            found = await asyncio.to_thread(_files_in, self._folder)
             if found == self._known:
                 return
             rows = await self._database.rows("SELECT path, size, changed FROM file_copies")
@@ -67,7 +67,7 @@ class FileCopies:
             self._known = found
 
 
-def _found(folder: Path) -> dict[str, Stamp]:
+def _files_in(folder: Path) -> dict[str, Stamp]:
     found: dict[str, Stamp] = {}
     for top in FOLDERS:
         for place, folders, names in os.walk(folder / top):

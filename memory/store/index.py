@@ -55,12 +55,10 @@ NEIGHBOURS = 2
 
 
 def part_of(owner_id: int | None) -> dict[str, object]:
-    """The parameters of IN_PART: the rows of what one owner has; None: of all.
-
-    All rows of an owner lie together, so FTS5 reads only their stretch of each word's list.
-    """
+    """The parameters of IN_PART: the rows of what one owner has; None: of all."""
     if owner_id is None:
         return {"first_row": 1 << PART_BITS, "last_row": _LAST_ROW}  # without the copies in the family's part
+    # an owner's rows lie together, so that FTS5 reads only their stretch of each word's list
     return {"first_row": owner_id << PART_BITS, "last_row": (owner_id + 1 << PART_BITS) - 1}
 
 
@@ -103,16 +101,14 @@ async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
 
 
 async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bool], Awaitable[None]]) -> None:
-    """Have derived tables made anew by `work`, which is told whether to abandon their pages: where those are damaged.
-
-    It begins from the start then, since SQLite writes nothing more in a transaction that has met a damaged page.
-    """
+    """Have derived tables made anew by `work`, which is told whether to abandon their pages as damaged."""
     try:
         async with database.transaction() as connection:
             await work(connection, False)
     except StoreError as error:
         if type(error.__cause__) is not sqlite3.DatabaseError:  # a subclass, such as for a full disk, is no damage
             raise
+        # from the start: SQLite writes nothing more in a transaction that has met a damaged page
         async with database.transaction() as connection:
             await work(connection, True)
         await database.vacuum()
@@ -154,11 +150,7 @@ async def rebuild(
 
 
 async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool = False) -> None:
-    """Make a derived table anew, empty.
-
-    abandon: its pages can't be read, so they can't even be given back. Without its name nobody looks at them any more;
-    a VACUUM removes them.
-    """
+    """Make a derived table anew, empty. abandon: its pages can't be read."""
     made = list(
         await connection.execute_fetchall(
             "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY rowid", (table,)
@@ -166,7 +158,8 @@ async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool =
     )
     if abandon:
         named = json.dumps([f"{table}{end}" for end in ("", *_SHADOWS)])
-        # DROP TABLE would read the damaged pages
+        # DROP TABLE would read the damaged pages to give them back; without a name nobody reads them, and VACUUM
+        # removes them
         await connection.execute("PRAGMA writable_schema = ON")
         await connection.execute(
             "DELETE FROM sqlite_schema WHERE tbl_name IN (SELECT value FROM json_each(?))", (named,)

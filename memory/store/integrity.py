@@ -47,15 +47,12 @@ _TOLD_EACH = 0.1
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """What was found. schema: its format, None where it can't be read.
-
-    trouble: why it can't be used. in_step: whether the search index fits what it indexes; None: not compared.
-    """
+    """What was found."""
 
     exists: bool
-    schema: int | None = None
-    trouble: StoreError | None = None
-    in_step: bool | None = None
+    schema: int | None = None  # its format; None: unreadable
+    trouble: StoreError | None = None  # why it can't be used
+    in_step: bool | None = None  # whether the search index fits what it indexes; None: not compared
 
     @property
     def behind(self) -> bool:
@@ -137,10 +134,7 @@ def inspect_database(path: Path) -> DatabaseState:
 
 
 def damaged_tables(path: Path) -> list[str]:
-    """The tables of which a part can't be read, seldom any; LOOSE for pages that belong to none.
-
-    Takes a second for each gigabyte or so. Raises StoreError where it can't even be told.
-    """
+    """The tables with unreadable parts, seldom any; LOOSE: stray pages. A second a gigabyte. Raises StoreError."""
     try:
         with _reading(path) as connection:
             verdicts = _verdicts(connection)

@@ -34,7 +34,7 @@ class PrivateTalks:
         self._making = asyncio.Lock()
 
     async def database_of(self, session_id: str) -> Database:
-        """Where what is said in a session is kept: the file, or memory while it is private."""
+        """The database of a session: the file, or memory while it is private."""
         return await self.memory() if session_id in await self._known() else self._file
 
     def database_with(self, row_id: int) -> Database:
@@ -81,7 +81,7 @@ class PrivateTalks:
         return frozenset(int(row[0]) for row in held)
 
     async def was_interrupted(self, session_id: str) -> bool:
-        """Whether a restart has lost what was said in a private talk; said once."""
+        """Whether a restart has lost a private talk; true once."""
         await self._known()
         if session_id not in self._interrupted:
             return False
@@ -89,7 +89,7 @@ class PrivateTalks:
         return True
 
     async def reload(self) -> None:
-        """A session has got another id: what was said in it is lost, and it stays private."""
+        """After a session got another id: its private messages are lost, and it stays private."""
         self._sessions = None
         await self._known()
 

@@ -49,10 +49,8 @@ def scope_matches(scope: str | None, path: str) -> bool:
 
 
 def _lies_in(path: str, pattern: str) -> bool:
-    """Whether `pattern` is one of `path`: `**` stands for any number of folders, all else for a part of one name.
-
-    Folder by folder, so that no pattern takes long: as one regular expression `**/a/**/a/**/a/**/b` takes seconds.
-    """
+    """Whether `pattern` is one of `path`: `**` stands for any number of folders, all else for a part of one name."""
+    # part by part: as one regular expression `**/a/**/a/**/a/**/b` takes seconds
     parts = path.rstrip("/").split("/")
     # how many parts of the path the pattern may have consumed so far
     reached = {0}

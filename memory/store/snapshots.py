@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy the database at `source`, as it is at one moment, into the new file `target`, for its owner's eyes only.
-
-    The copy is one file, without a write-ahead log beside it. Raises StoreError, and leaves no half copy.
-    """
+    """Copy the database, as at one moment, into the new single file `target`, for its owner only. Raises StoreError."""
     try:
         target.touch(mode=0o600, exist_ok=False)
         with _opened(target) as there, _opened(source) as here:
@@ -67,10 +64,7 @@ def format_of(path: Path) -> int:
 
 
 def close_up(path: Path) -> None:
-    """Make the database one file, without a log beside it; a damaged one stays as it is.
-
-    Raises StoreError while anybody has it open.
-    """
+    """Make the database one file, without a log; a damaged one stays. Raises StoreError while anybody has it open."""
     try:
         with _opened(path) as connection:
             connection.execute("PRAGMA busy_timeout = 0")

@@ -1,4 +1,4 @@
-"""Whether two texts are in the same words, and whether one stands in the other word for word."""
+"""Compares texts by their words: whether two are the same, and whether one quotes the other."""
 
 from __future__ import annotations
 

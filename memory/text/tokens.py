@@ -60,16 +60,14 @@ class TokenCounter:
         )
 
     def observe(self, model: str, texts: Iterable[str], prompt_tokens: int) -> None:
-        """Learn that a request of `texts` was `prompt_tokens` long.
-
-        A normalised least-mean-squares step: the error is spread over the scripts by their share, so that
-        a conversation in one script moves that script's rate.
-        """
+        """Learn that a request of `texts` was `prompt_tokens` long."""
         parts = [characters(text) for text in texts]
         seen = tuple(map(sum, zip(*parts, strict=True)))
         norm = sum(count**2 for count in seen)
         if prompt_tokens <= 0 or norm == 0:
             return
+        # a normalised least-mean-squares step: by their share of the text, so that a conversation in one script moves
+        # that script's rate
         error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, model)
         step = _LEARNING_RATE * error / norm
         rates = zip(self._rates_of(model), seen, strict=True)

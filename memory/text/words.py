@@ -118,17 +118,15 @@ _INNER_APOSTROPHE = re.compile("(?<=[\u0400-\u04ff])['’](?=[\u0400-\u04ff])")
 
 @functools.lru_cache(maxsize=64)  # a message stands in the columns of its four neighbours, too
 def indexable(text: str | None) -> str | None:
-    """`text` as the index takes it: compatibility forms folded, unspaced scripts cut into characters.
-
-    FTS5's tokenizer would take a whole Chinese sentence for one word. One character is one term, and a query
-    looks for neighbouring pairs of them. Cyrillic words lose their endings; FTS5 itself stems English only.
-    """
+    """`text` as the index takes it: compatibility forms folded, unspaced scripts cut into characters."""
     if text is None:
         return None
     beginning = text[:LONGEST_INDEXED]
     if beginning.isascii():
         return beginning
+    # Cyrillic words lose their endings here, since FTS5 stems English only
     stemmed = _CYRILLIC_WORD.sub(lambda word: stem_of(plain(word.group())), _folded(beginning))
+    # FTS5 takes a whole Chinese sentence for one word; of single characters a query finds neighbouring pairs
     return _UNSPACED_CHARACTER.sub(r" \1 ", stemmed)
 
 
@@ -279,7 +277,6 @@ def says_nothing(words: Iterable[str]) -> bool:
 
 
 def has_telling_words(text: str) -> bool:
-    """Whether `text` holds any word that says what is looked for."""
     return any(word not in STOP_WORDS if has_gaps(word) else _FUNCTION_WORDS.sub("", word) for word in words_of(text))
 
 
@@ -329,12 +326,10 @@ def _parts(word: str) -> list[str]:
 
 
 def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The stop words of the language that `words` are in, and which it may be where FTS5 does not stem it.
-
-    One word tells no language: `war` and `hat` are German stop words and telling English ones.
-    """
+    """The stop words of the language that `words` are in, and which it may be where FTS5 does not stem it."""
     hits = {languages: len(vocabulary.intersection(words)) for languages, vocabulary in _OTHERS.items()}
     most = max(hits.values())
+    # one word tells no language: `war` and `hat` are German stop words and telling English ones
     if most > len(_ENGLISH.intersection(words)) and (most > 1 or not "".join(words).isascii()):
         likely = [languages for languages, count in hits.items() if count == most]
         return _CYRILLIC.union(*(_OTHERS[languages] for languages in likely)), tuple(itertools.chain(*likely))

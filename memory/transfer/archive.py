@@ -54,19 +54,15 @@ class Part(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an archive holds. schema_version: the format of the database that it comes from; rows: by table.
-
-    files: the parts of a backup, made_at: when it was made. An export lists no parts, since people may edit them, and
-    tells no time, so that two exports of the same are the same.
-    """
+    """What an archive holds. An export names neither parts nor time, so that two exports of the same are the same."""
 
     model_config = ConfigDict(frozen=True)
 
     archive: Literal[1] = 1
-    made_at: str | None = None
-    schema_version: NonNegativeInt
-    rows: dict[str, NonNegativeInt]
-    files: dict[str, Part] = {}
+    made_at: str | None = None  # of a backup only
+    schema_version: NonNegativeInt  # the format of the database that it comes from
+    rows: dict[str, NonNegativeInt]  # by table
+    files: dict[str, Part] = {}  # of a backup only, since people may edit an export
 
 
 class Target(Protocol):
@@ -155,10 +151,7 @@ class ZipTarget:
 
 @contextlib.contextmanager
 def opened(path: Path, *, most_parts: int | None = None, most_bytes: int | None = None) -> Iterator[Source]:
-    """An archive to read, a zip file or a folder, of so many parts and bytes at most.
-
-    Raises StoreError for what none has: links, pipes, names that lead elsewhere.
-    """
+    """An archive to read, within limits. Raises StoreError for links, pipes and names that lead elsewhere."""
     if not path.is_file():
         for child in path.rglob("*"):
             # a link would bring in a file from elsewhere, a pipe never ends
@@ -218,10 +211,7 @@ def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
 
 
 def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None = None) -> None:
-    """Write the parts of a backup under `folder`; without one only compare them with the manifest.
-
-    Raises StoreError for a part that is not what the manifest says.
-    """
+    """Write a backup's parts under `folder`, or only compare them. Raises StoreError for one that is not as listed."""
     for name, part in manifest.files.items():
         target = None if folder is None else folder / name
         if target is not None:

@@ -69,10 +69,7 @@ class Backup:
         return manifest
 
     def rotate(self, folder: Path, keep: int) -> tuple[Path, int]:
-        """Write a backup named after the moment into `folder` and remove all but the newest `keep` of those.
-
-        The new backup, and how many were removed.
-        """
+        """Write a backup named after the moment and remove all but the newest `keep`; it, and how many went."""
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
         target = folder / f"{PREFIX}{moment}{SUFFIX}"
         for leftover in folder.glob(f".{PREFIX}*{SUFFIX}.*"):

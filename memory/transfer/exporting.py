@@ -95,10 +95,7 @@ class Portable:
         return rows
 
     async def zipped(self, owner: str, most: int) -> bytes:
-        """Everything of one owner, without secrets, as a zip file that an import takes.
-
-        It is never on the disk. Raises TooLarge for more than `most` bytes, and StoreError for what can't be read.
-        """
+        """One owner's memory without secrets as a zip to import, never on disk. Raises TooLarge and StoreError."""
         file = io.BytesIO()
         try:
             with ZipTarget(file, most) as target:

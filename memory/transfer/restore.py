@@ -51,7 +51,6 @@ class Restore:
 
     @property
     def occupied(self) -> bool:
-        """Whether anything is there already."""
         return any(path.exists() for path in self._present())
 
     def run(self, archive: Path, *, replace: bool) -> Restored:

@@ -89,7 +89,6 @@ class LocalEmbedder:
 
     @property
     def pid(self) -> int | None:
-        """The process; None while there is none."""
         return self._child.pid if self._child is not None else None
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
@@ -127,6 +126,7 @@ class LocalEmbedder:
                 await self._discard()
                 raise EmbedderError(_NO_ANSWER) from error
             if not answer:
+                # SIGILL: an instruction that this processor does not know
                 is_old_processor = await self._discard() == -signal.SIGILL
                 raise EmbedderError(_NO_AVX2 if is_old_processor else _NO_ANSWER)
             self._rest_after_a_while()
@@ -150,6 +150,7 @@ class LocalEmbedder:
 
     def _rest(self) -> None:
         resting = asyncio.create_task(self._end(), name="embedding process")
+        # the loop itself holds tasks by weak references only
         self._closing.add(resting)
         resting.add_done_callback(self._closing.discard)
 
@@ -191,6 +192,7 @@ class EndpointEmbedder:
         sent = [without_secrets(text)[:LONGEST] or " " for text in texts]
         try:
             answer = await self._open().embeddings.create(model=self.name, input=sent, encoding_format="float")
+            # by their numbers: a server may answer in another order
             vectors: list[Vector] = [
                 embedding.embedding for embedding in sorted(answer.data, key=lambda embedding: embedding.index)
             ]
@@ -237,4 +239,5 @@ class EndpointEmbedder:
 
 
 def _is_vector(vector: Sequence[object]) -> bool:
+    # a vector of zeros has no direction that could be compared
     return any(vector) and all(isinstance(number, float | int) and math.isfinite(number) for number in vector)

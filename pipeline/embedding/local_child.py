@@ -42,24 +42,20 @@ class Model:
         self._length: int = library.e5_dim(self._model)
 
     def vector(self, text: str, *, is_query: bool) -> str:
-        """The vector of a text, in base64."""
         numbers = (ctypes.c_float * self._length)()
         self._library.e5_embed(self._model, readable(text), int(is_query), numbers)
         return base64.b64encode(bytes(numbers)).decode()
 
 
 def readable(text: str) -> bytes:
-    """As much of a text as the engine may be given, in the form that it may be given.
-
-    The engine normalises by itself, but with room for four characters from each byte, and U+FDFA makes eighteen from
-    three. In normal form no character is left that becomes more than one.
-    """
+    """As much of a text as the engine may be given, in the form that it may be given."""
+    # normalised here, since the engine has room for four characters from each byte, and U+FDFA makes eighteen from
+    # three
     normal = unicodedata.normalize("NFKC", text.replace("\0", " ")).encode("utf-8", "replace")
     return normal[:LONGEST_TEXT].decode("utf-8", "ignore").encode()
 
 
 def main() -> None:
-    """Answer until standard input ends."""
     channel = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what native code may print is no answer
     for stop in (signal.SIGINT, signal.SIGTERM):

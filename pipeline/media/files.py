@@ -38,13 +38,10 @@ class MediaUnreadable(MnemeError):
 
 
 class MediaSources:
-    """The channels that media are fetched from, by their names."""
-
     def __init__(self) -> None:
         self._sources: dict[str, Fetch] = {}
 
     def serve(self, channel: str, fetch: Fetch) -> None:
-        """Fetch what was sent over a channel with `fetch` from now on."""
         self._sources[channel] = fetch
 
     async def fetch(self, media: Media) -> bytes:
@@ -69,12 +66,12 @@ def image_type(content: bytes) -> str | None:
 
 
 def is_other_image(content: bytes) -> bool:
-    """Whether it is a picture in a format that models don't take."""
+    # the brands of HEIF and AVIF stand behind a length of four bytes
     return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
 
 
 def blind(model: str, name: str | None = None) -> str:
-    """What is said where a model does not see. name: of the picture, where one is meant."""
+    """The text for a model that takes no pictures. name: of the picture, where one is meant."""
     if name is None:
         return _(
             "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"

@@ -16,7 +16,6 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Read, answer, end."""
     most_pages, most_characters, seconds, size = map(int, sys.argv[1:])
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # it goes first where memory runs out

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 MOST_IMAGES = 10
 """Pictures that a turn shows at once: as many as an album has."""
 SHORT_TOKENS = 3_000
-"""A document up to this length stands in the turn; a longer one is read in parts."""
+"""A document up to this length is shown whole; a longer one is read in parts."""
 HEARD = 200
 """Characters that are shown to the user of what was heard."""
 BEGINNING = 1_500
@@ -56,23 +56,17 @@ READ_TOOL = "document_read"
 
 @dataclass(slots=True)
 class Read:
-    """What came of the media of some arrivals. refused: why some of them can't be read, in sentences.
-
-    heard: the beginning of what was spoken, so that what was misheard shows. understood: how many could be read.
-    asked: what the person is asked about them.
-    """
+    """What came of the media of some arrivals."""
 
     messages: list[Message] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    heard: list[str] = field(default_factory=list)
-    understood: int = 0
-    asked: list[Notice] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # why some can't be read, in sentences
+    heard: list[str] = field(default_factory=list)  # the beginning of what was spoken, so that what was misheard shows
+    understood: int = 0  # how many could be read
+    asked: list[Notice] = field(default_factory=list)  # about them
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that an arrival brought."""
-
     media: Media
     said: Arrival
     session: Session
@@ -96,22 +90,18 @@ class _AttachmentResult:
 
     @property
     def is_own_voice(self) -> bool:
-        """Whether its sender has spoken it while sending."""
         return self.media.file.kind.is_own_voice and not self.media.file.quoted
 
 
 @dataclass(eq=False)
 class MediaReader:
-    """Fetches media, reads, sees and hears them, once each, and tells what came of it.
-
-    budget: makes that of a turn. imports: takes in what other programs exported; None, without memory: nothing does.
-    """
+    """Fetches media, reads, sees and hears them, once each, and tells what came of it."""
 
     store: MediaStore
     sources: MediaSources
     hears: Transcriber
-    budget: BudgetOf
-    imports: ForeignImport | None
+    budget: BudgetOf  # that of a turn
+    imports: ForeignImport | None  # takes in what other programs exported; None: memory is off
     _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
@@ -123,14 +113,11 @@ class MediaReader:
         ]
 
     async def read(self, owner: str, results: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
-        """Read for `model` what was found in arrivals that belong together: one message or the messages of an album.
-
-        visible: how many pictures the turn shows already.
-        """
+        """Read for `model` what was found in one message or album. visible: pictures that the turn shows already."""
         budget = await self.budget(owner, model)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
-        ones = await asyncio.gather(*(self._one(attachment, model, budget) for attachment in results))
+        ones = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in results))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
             if item.refused is None:
@@ -147,9 +134,9 @@ class MediaReader:
             else:
                 read.messages.append(_message(arrival, [item], item.text if item.heard else f"[{item.text}]"))
         for quoted in (False, True):  # what is answered stands first
-            if some := [(item, arrival) for item, arrival in pictures if item.media.file.quoted is quoted]:
-                marks = " ".join(f"[{item.text}]" for item, _ in some)
-                read.messages.insert(0, _message(some[0][1], [item for item, _ in some], marks))
+            if group := [(item, arrival) for item, arrival in pictures if item.media.file.quoted is quoted]:
+                marks = " ".join(f"[{item.text}]" for item, _ in group)
+                read.messages.insert(0, _message(group[0][1], [item for item, _ in group], marks))
         seen = sum(item.image is not None for item in ones)
         if seen > room:
             read.refused.append(
@@ -176,13 +163,14 @@ class MediaReader:
 
     async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
+        # what nobody can read gets no number: nothing will ask for it later
         new = [
             await self.store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in arrival.files
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
+    async def _read_one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media = attachment.media
         try:
             async with asyncio.timeout(SECONDS):
@@ -206,9 +194,9 @@ class MediaReader:
                 _("I can't watch or open {name}: send a photo of it, or say what is in it.", name=media.name)
             )
         if kind.is_spoken:
-            return await self._heard(media, budget)
+            return await self._transcribe(media, budget)
         if media.about is not None:
-            return await self._told(media, budget)
+            return await self._describe(media, budget)
         if kind is MediaKind.PHOTO:
             return _AttachmentResult(media, media.shown, await self.image(media, model))
         content = await self.sources.fetch(media)
@@ -225,7 +213,7 @@ class MediaReader:
             told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
             return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
-        return await self._told(await self.store.learn(media, document.about, document.parts), budget)
+        return await self._describe(await self.store.learn(media, document.about, document.parts), budget)
 
     async def _report(self, attachment: Attachment, content: bytes) -> ImportReport | None:
         """What would come of a file that is an export of another program; None: it is a document like any other."""
@@ -240,7 +228,7 @@ class MediaReader:
             except ImportRefused:
                 return None
 
-    async def _told(self, media: Media, budget: Budget) -> _AttachmentResult:
+    async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
         """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
         parts = await self.store.parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
@@ -256,7 +244,7 @@ class MediaReader:
             f"{whole[:BEGINNING]}\n[... {media.file.kind} {media.id} goes on",
         )
 
-    async def _heard(self, media: Media, budget: Budget) -> _AttachmentResult:
+    async def _transcribe(self, media: Media, budget: Budget) -> _AttachmentResult:
         parts = await self.store.parts(media)
         if not parts:
             if not self.hears.hears:
@@ -271,7 +259,7 @@ class MediaReader:
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(text), 1)]
             media = await self.store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
-            return await self._told(media, budget)
+            return await self._describe(media, budget)
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
 
 
@@ -283,7 +271,6 @@ async def _package(content: bytes) -> SkillPackage | None:
 
 
 def _ask_to_import(media: Media, report: ImportReport) -> Notice:
-    """What comes of an export, before it does."""
     command = f"/import_{media.id}"
     question = _(
         "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
@@ -295,7 +282,6 @@ def _ask_to_import(media: Media, report: ImportReport) -> Notice:
 
 
 def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
-    """What the owner sees of a skill before it is kept."""
     names = sorted(package.files)
     question = _(
         "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",

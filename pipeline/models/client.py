@@ -35,7 +35,7 @@ async def load_sdk() -> None:
 
     It is called when there is something to ask, since it takes 13 MB that a bot to which nobody speaks has no use for.
     """
-    # its client comes after all that takes long: while a thread imports it, the module stands there without
+    # while another thread imports it, the module exists already, but without its client, which it defines last
     if not hasattr(sys.modules.get("openai"), "AsyncOpenAI"):
         await asyncio.to_thread(_import_sdk)
 
@@ -128,14 +128,13 @@ class NotAModel(ValueError):
 
 
 def means_overflow(error: Exception) -> bool:
-    """Whether a server says with `error` that the request is too long."""
     text = str(error).lower()
     # 429 speaks of tokens too: of those that the account may use in a minute
     return getattr(error, "status_code", None) != 429 and any(words in text for words in _OVERFLOW_WORDS)
 
 
 def loggable(error: Exception) -> dict[str, object]:
-    """What a log may hold of an error of the SDK. Its words are left out: providers quote what was said to them."""
+    """What a log may hold of an SDK error: not its text, since providers quote the request."""
     code = str(getattr(error, "code", None) or "")
     return {
         "error": type(error).__name__,

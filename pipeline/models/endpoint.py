@@ -42,14 +42,13 @@ OPENAI = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an OpenAI-compatible API is. base_url None: OpenAI's own.
+    """Where an OpenAI-compatible API is."""
 
-    why_lost: says in a sentence why a connection was lost, where more is known than that it was.
-    """
-
-    base_url: str | None
+    base_url: str | None  # None: OpenAI's own
     api_key: str
-    why_lost: Callable[[], Awaitable[str]] | None = None
+    why_lost: Callable[[], Awaitable[str]] | None = (
+        None  # why a connection was lost, where more is known than that it was
+    )
 
     @property
     def address(self) -> str:
@@ -62,16 +61,13 @@ class Endpoint:
 
 @dataclass(eq=False)
 class EndpointCapabilities:
-    """The facts about one model at its endpoint. store None: they last as long as the process.
-
-    asks: whether the endpoint is asked how much its models read. afresh: what is kept from before is not believed.
-    """
+    """The facts about one model at its endpoint."""
 
     model: str
-    store: EndpointStore | None = None
+    store: EndpointStore | None = None  # None: they last as long as the process
     clock: Clock = system_clock
-    asks: bool = False
-    afresh: bool = False
+    asks: bool = False  # whether the endpoint is asked how much its models read
+    afresh: bool = False  # what was stored before is not believed
     _url: str | None = field(default=None, init=False)
     _facts: EndpointFacts = field(default_factory=EndpointFacts, init=False)
     _silent_until: datetime | None = field(default=None, init=False)
@@ -88,7 +84,6 @@ class EndpointCapabilities:
 
     @property
     def refused(self) -> frozenset[Part]:
-        """What a request to it must do without."""
         return frozenset(part for part in Part if part.value in self._facts.refused)
 
     def window(self, assumed: ModelWindow) -> ModelWindow:
@@ -101,7 +96,7 @@ class EndpointCapabilities:
         return ModelWindow(context, max(1, min(longest, context // 2)))
 
     async def recall(self, endpoint: Endpoint) -> None:
-        """Read what is kept of the endpoint, where that has not been done yet. What can't be read is not known."""
+        """Read the stored facts on the endpoint, once. What can't be read counts as unknown."""
         url = endpoint.address
         if url == self._url:
             return
@@ -175,15 +170,12 @@ _LONGEST = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",
 
 @dataclass(frozen=True, slots=True)
 class SaidWindow:
-    """What an endpoint says: all tokens at once, and those of an answer. final: it won't say more once it was used.
+    """What an endpoint says: all tokens at once, and those of an answer. final: it won't say more once it was used."""
 
-    blind: whether it says that the model takes no pictures.
-    """
-
-    context_tokens: int | None = None
-    output_tokens: int | None = None
-    final: bool = True
-    blind: bool = False
+    context_tokens: int | None = None  # all at once
+    output_tokens: int | None = None  # of an answer
+    final: bool = True  # it won't say more once the model was used
+    blind: bool = False  # it says that the model takes no pictures
 
 
 async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | None:

@@ -64,9 +64,9 @@ class ModelConsolidator:
         self._purpose = purpose
 
     async def __call__(self, prompt: str, seconds: float) -> Completion:
-        """The model's answer to `prompt`, as it came, in so many seconds for all models that are tried.
+        """The answer to `prompt` within `seconds`, whatever models are tried.
 
-        Raises ModelError, LimitReached or Postponed.
+        Raises ModelError, LimitReached, Postponed.
         """
         request = ModelRequest(
             messages=[Message(Role.USER, prompt, self._clock())],

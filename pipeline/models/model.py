@@ -48,30 +48,26 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
-
-    low_effort: the model need not reason about it for long, where it reasons at all.
-    background: nobody waits for it, so it gives way to those that somebody waits for.
-    whole: half an answer is of no use, so another model is asked where one breaks off.
-    seconds: how long the whole answer may take, None: as long as it goes on. silence: seconds without a word after
-    which a model is given up, None: its own. Both are shared among the models that may be asked.
-    on_wait is only for show, and no part of what is asked.
-    """
+    """One call of a model."""
 
     messages: list[Message]
     tools: tuple[ToolSpec, ...] = ()
     tier: Tier = Tier.BALANCED
     max_output_tokens: int | None = None
     temperature: float | None = None
-    json: bool = False
-    low_effort: bool = False
-    background: bool = False
-    whole: bool = False
+    json: bool = False  # the answer is to be one JSON object
+    low_effort: bool = False  # where the model reasons, it need not for long
+    background: bool = False  # nobody waits for it, so it gives way to those that somebody waits for
+    whole: bool = False  # half an answer is of no use, so another model is asked where one breaks off
+    # for the whole answer and without a word, None: no limit and the model's own; shared among the models that are
+    # asked
     seconds: float | None = None
     silence: float | None = None
-    purpose: str = "turn"
+    purpose: str = "turn"  # its name in the usage log
     session_id: str | None = None
-    on_wait: OnWait | None = field(default=None, compare=False, repr=False)
+    on_wait: OnWait | None = field(
+        default=None, compare=False, repr=False
+    )  # only for show, and no part of what is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +92,14 @@ class ModelAnswer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it came to its end, and was not cut off."""
         return self.finish not in (Finish.LENGTH, Finish.CUT_OFF)
 
     @property
     def completion(self) -> Completion:
-        """What memory is given of it."""
         return Completion(self.text, self.is_whole)
 
 
 class ChatModel(Protocol):
-    """Anything that answers a conversation."""
-
     @property
     def name(self) -> str:
         """The model's name, for people and for the usage log."""
@@ -123,10 +115,7 @@ class ChatModel(Protocol):
         """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
 
     async def can(self, part: Part) -> bool:
-        """Whether it takes a part of a request, such as pictures or tools, as far as is known. Never raises ModelError.
-
-        SECOND_LOOK: whether it tells what follows from what was said.
-        """
+        """Whether it takes a part of a request, as far as is known; SECOND_LOOK: judging what follows. Never raises."""
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""
@@ -163,8 +152,6 @@ class ModelError(MnemeError):
 
 
 class EmptyAnswer(ModelError):
-    """The model answers, but says nothing."""
-
     elsewhere = False
 
 

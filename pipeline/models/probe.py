@@ -30,15 +30,12 @@ NOTE_TOOL = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a model showed of itself. streams: whether words or calls came as a stream.
+    """What a model showed of itself."""
 
-    refused: what its requests must do without. told: whether the endpoint itself said how much the model reads.
-    """
-
-    streams: bool
-    refused: frozenset[Part]
+    streams: bool  # words or calls came as a stream
+    refused: frozenset[Part]  # what its requests must do without
     window: ModelWindow
-    told: bool
+    told: bool  # the endpoint itself said how much the model reads
     seconds: float
 
 

@@ -1,4 +1,4 @@
-"""A request as JSON for chat completions, with all its optional parts or without those that a server refuses."""
+"""A request as JSON for chat completions, with all its optional parts or without the ones that a server refuses."""
 
 from __future__ import annotations
 
@@ -35,10 +35,7 @@ Content = str | list[dict[str, Any]]
 
 
 class Part(StrEnum):
-    """What a request can do without. The names are kept in the database, where unknown ones mean nothing.
-
-    SECOND_LOOK: the model failed the self-test of telling what follows from what was said.
-    """
+    """What a request can do without. The names are kept in the database, where unknown ones mean nothing."""
 
     STREAM_OPTIONS = "stream_options"
     REASONING_EFFORT = "reasoning_effort"
@@ -51,7 +48,7 @@ class Part(StrEnum):
     SYSTEM = "a system message"
     IMAGES = "pictures"
     SAME_ROLE = "adjacent messages of one role"
-    SECOND_LOOK = "second look"
+    SECOND_LOOK = "second look"  # the self-test of telling what follows from what was said
 
 
 # what can be refused in the messages, in the order in which it is tried to do without: the gentlest first
@@ -102,13 +99,14 @@ def of_messages(among: Collection[Part]) -> list[Part]:
 
 def _messages(messages: list[Message], without: Collection[str]) -> list[dict[str, Any]]:
     if Part.TOOLS in without:
-        # a server without tools knows neither calls nor results; what came of them stands in the answer that followed
+        # a server without tools knows neither calls nor results; the answer that followed has their outcome
         messages = [m for m in messages if m.role is not Role.TOOL and (m.content or not m.tool_calls)]
     made = [_message(message, with_calls=Part.TOOLS not in without) for message in messages]
     if Part.IMAGES not in without:
         made = _with_images(messages, made)
     if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
         made = _joined(made, {Role.SYSTEM})
+        # some chat templates take a system message at the front only, others none at all
         first = 0 if Part.SYSTEM in without else 1
         made = made[:first] + [m | {"role": Role.USER.value} if m["role"] == Role.SYSTEM else m for m in made[first:]]
     if {Part.SAME_ROLE, Part.LATER_SYSTEM, Part.SYSTEM}.isdisjoint(without):
@@ -121,7 +119,7 @@ def _messages(messages: list[Message], without: Collection[str]) -> list[dict[st
 
 
 def _joined(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict[str, Any]]:
-    """Messages with neighbours of the same one of `roles` made one, but for those that call tools."""
+    """Merge neighbouring messages of the same one of `roles`, except ones that call tools."""
     made: list[dict[str, Any]] = []
     for message in messages:
         last = made[-1] if made else {}
@@ -144,13 +142,11 @@ def _content_parts(content: Content) -> list[dict[str, Any]]:
 
 
 def _with_images(messages: list[Message], made: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`made` with the pictures: in a user's message as its parts, those of tools in a message after their results.
-
-    Only users' messages may hold pictures, and nothing may stand between a call's results.
-    """
+    """`made` with the pictures: in a user's message as its parts, those of tools in a message after their results."""
     wire_messages: list[dict[str, Any]] = []
     by_tools: list[dict[str, Any]] = []
     for message, wire in zip(messages, made, strict=True):
+        # only users' messages may hold pictures, and nothing may stand between the results of a call
         if by_tools and message.role is not Role.TOOL:
             wire_messages.append({"role": Role.USER.value, "content": by_tools})
             by_tools = []
@@ -183,11 +179,9 @@ def _message(message: Message, *, with_calls: bool) -> dict[str, Any]:
 
 
 def _object(arguments: str) -> str:
-    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others.
-
-    The log keeps what the model wrote. What is nested deeper than servers can read would break every later request.
-    """
+    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others."""
     try:
+        # what is nested deeper than servers can read would break every later request
         readable = _depth(arguments) <= DEEPEST and isinstance(json.loads(arguments), dict)
     except ValueError:
         readable = False
@@ -195,7 +189,6 @@ def _object(arguments: str) -> str:
 
 
 def _depth(written: str) -> int:
-    """How deep the brackets of a JSON text are nested."""
     depth = deepest = 0
     for bracket in _BRACKETS.findall(_STRINGS.sub("", written)):
         depth += 1 if bracket in "[{" else -1

@@ -1,4 +1,4 @@
-"""Which model answers, and whom first: by tier, with a fallback, within the day's tokens, as a chat has chosen."""
+"""Which model answers: by tier, with fallbacks, within the day's tokens, and as a chat has chosen."""
 
 from __future__ import annotations
 
@@ -31,15 +31,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by their part: fallbacks are tried in order when the first one fails.
-
-    others: those that can be chosen to talk in the place of `balanced`.
-    """
+    """The models by their part: fallbacks are tried in order when the first one fails."""
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
-    others: tuple[ChatModel, ...] = ()
+    others: tuple[ChatModel, ...] = ()  # those that can be chosen to talk in place of `balanced`
 
 
 class _SharedTime:
@@ -53,7 +50,6 @@ class _SharedTime:
         self._left = models
 
     def share(self) -> ModelRequest:
-        """The request with the time that the next model has for it."""
         gone, remaining = time.monotonic() - self._began, self._left
         self._left -= 1
         seconds = self._request.seconds
@@ -180,10 +176,7 @@ class ModelRouter(WrappedModel):
 
 
 class ModelChoice:
-    """The models that can talk, by name, the usual one first; and which one each chat has chosen.
-
-    A chat is an `Address.owner`, whatever its topic.
-    """
+    """The models that can talk, by name, the usual one first; and which one each chat has chosen."""
 
     def __init__(self, usual: ChatModel, others: Iterable[ChatModel], preferences: PreferenceStore) -> None:
         self.usual = usual
@@ -250,6 +243,7 @@ class YieldingModel(WrappedModel):
         try:
             return await task
         except asyncio.CancelledError:
+            # cancelled from outside, and not to give way
             own = asyncio.current_task()
             if own is not None and own.cancelling():
                 raise

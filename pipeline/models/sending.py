@@ -56,8 +56,6 @@ def items(value: object, name: str) -> list[object]:
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A tool call while it arrives."""
-
     index: int | None
     id: str
     name: str = ""
@@ -222,14 +220,11 @@ class ParameterRejected(Exception):  # named as what it is
 
 
 class ResponseStream:
-    """An answer's stream whose first chunk is here already: some servers refuse a request no earlier than in it.
-
-    without: the parts that its request had to do without. refused: those of them that the server refuses for good.
-    """
+    """An answer's stream whose first chunk is here already: some servers refuse a request no earlier than in it."""
 
     def __init__(self, stream: Stream, first: object) -> None:
-        self.without: frozenset[Part] = frozenset()
-        self.refused: frozenset[Part] = frozenset()
+        self.without: frozenset[Part] = frozenset()  # what its request had to do without
+        self.refused: frozenset[Part] = frozenset()  # of that, what the server refuses for good
         self._stream = stream
         self._first = first
 
@@ -277,6 +272,7 @@ class ChatRequest:
                     if named is not Part.IMAGES or not rejection.about_one_picture:
                         refused |= {named}
                 elif remaining and rejection.is_wordless:
+                    # the plainest request there is, this once: nothing says what was refused
                     without, refused = frozenset(Part), refused_before
                 else:
                     raise rejection.cause from None

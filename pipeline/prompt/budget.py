@@ -32,7 +32,7 @@ BudgetOf = Callable[[str, "ChatModel"], Awaitable["Budget"]]
 
 @dataclass(frozen=True)
 class Budget:
-    """What the requests of one turn may cost, in tokens. fixed: the text that stands first in each.
+    """What the requests of one turn may cost, in tokens.
 
     What takes counting is counted once: the estimate may be corrected between two requests of a turn.
     """
@@ -40,7 +40,7 @@ class Budget:
     model: str
     window: ModelWindow
     counter: TokenCounter
-    fixed: str = ""
+    fixed: str = ""  # the text that stands first in each
     tools: tuple[ToolSpec, ...] = ()
 
     @property
@@ -73,7 +73,7 @@ class Budget:
         return min(MEMORY_TOKENS, self.free // 4)
 
     def activation(self, limit: int) -> int:
-        """The memories that activate: what is wanted, in a small window an eighth of what is free."""
+        """Activated memories: the configured tokens, in a small window at most an eighth of the free ones."""
         return min(limit, self.free // 8)
 
     @property
@@ -97,7 +97,6 @@ class Budget:
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
 
     def capped(self, message: Message, tokens: int) -> Message:
-        """`message` with its text cut to `tokens`."""
         content = self.cut(message.content, tokens)
         return message if content == message.content else replace(message, content=content)
 
@@ -117,16 +116,15 @@ class Budget:
         conversation.add_many(message for message in messages if message is not question)
         question_tokens = self.counter.messages([question], self.model) if question else 0
         conversation.prune(max(0, tokens - question_tokens))
+        # by identity: two messages may say the same
         retained = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in retained]
 
 
 def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
-    """`memory` in at most `tokens`: MEMORY.md from its beginning, each day's notes from the newest back.
-
-    MEMORY.md gets at most half. Of what it leaves, today's notes and those of all other days get half each, every day
-    as much as another; what a part does not need goes to those that do.
-    """
+    """`memory` in at most `tokens`: MEMORY.md from its beginning, each day's notes from the newest back."""
+    # MEMORY.md gets at most half; of the rest today's notes and those of all other days get half each, and what one
+    # part does not need goes to the others
     long_term = budget.cut(memory.long_term, tokens // 2)
     remaining = max(0, tokens - budget.text(long_term))
     today_cost = budget.text(memory.today)

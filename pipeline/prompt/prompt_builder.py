@@ -66,7 +66,7 @@ log = structlog.get_logger(__name__)
 SHARED_TOKENS = 300
 MOST_SHARED = 40
 SHARED_CHARACTERS = 300
-"""What others of the family share stands in every request, the newest in so much room; more of it is found."""
+"""What the family shares is in every request, the newest first as far as this has room; search finds more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +81,21 @@ class Memories:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, the baseline memories in it, and what of MEMORY.md it shows.
-
-    pool: what else may activate. unreadable: why a file is not in it, in a sentence. lines: the memories in it.
-    """
+    """The system message, the baseline memories in it, and what of MEMORY.md it shows."""
 
     message: Message
     baseline: tuple[Activated, ...]
     shown: AlreadyInPrompt
-    pool: Pool | None
-    unreadable: str | None = None
-    lines: tuple[str, ...] = ()
+    pool: Pool | None  # what else may activate
+    unreadable: str | None = None  # why a file is not in it, in a sentence
+    lines: tuple[str, ...] = ()  # the memories in it
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
     """What is added to the newest message, and the memories in it that activated for it. Those are all trusted.
 
-    lines, now: what a plain style has behind its identity instead, with no words of others: memories and the time.
+    A plain style has lines and now behind its identity instead, with no words of others.
     """
 
     text: Passage
@@ -111,8 +108,7 @@ class Volatile:
 class PromptBuilder:
     """Builds both parts, each within its budget and in the words that suit the model.
 
-    files, memories, graph: what is remembered and can stand in a prompt; None: nothing of it is to. budget: makes that
-    of a turn; what a model takes may become known only while the program runs.
+    None: nothing of that kind is to stand in a prompt.
     """
 
     style: PromptStyle
@@ -120,13 +116,12 @@ class PromptBuilder:
     memories: Memories | None
     graph: LightRag | None
     skills: Skills | None
-    budget: BudgetOf
+    budget: BudgetOf  # made for each turn, as what a model takes may become known only while the program runs
     clock: Clock
     zone_of: TimezoneLookup
 
     @property
     def most_messages(self) -> int | None:
-        """So many messages of a conversation are shown; None: all."""
         return self.style.most_messages
 
     def request(self, stable: Stable, volatile: Volatile, spoken: Sequence[Message]) -> list[Message]:
@@ -151,7 +146,6 @@ class PromptBuilder:
         return [replace(stable.message, content="\n\n".join(parts)), *shown, *messages]
 
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
-        """What fits `question`, for both parts."""
         memories = self.memories
         if memories is None:
             return NOTHING

@@ -69,19 +69,15 @@ _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """How a model is told who it is and what is remembered; config/models.json says which model gets which.
+    """How a model is told who it is and what is remembered; config/models.json says which model gets which."""
 
-    identity: what stands first. forgetful: the same where memory is off. What the headings mean is said in `identity`
-    or not at all: under the headings, a small model took it for something to repeat. plain: what is remembered and the
-    time stand behind `identity` as plain lines, without the daily notes and without what was answered in an earlier
-    exchange, and messages as they were typed: around its message a small model answers what it finds there instead.
-    most_messages: so many of the conversation are shown, None: all.
-    """
-
+    # what the headings mean is said here or not at all: under them, a small model took it for something to repeat
     identity: str
-    forgetful: str
+    forgetful: str  # the same where memory is off
+    # memories and time as plain lines behind `identity`, without notes or earlier answers, and messages as typed: a
+    # small model answers whatever else it finds around its message
     plain: bool = False
-    most_messages: int | None = None
+    most_messages: int | None = None  # of the conversation; None: all
 
 
 STYLES = {
@@ -95,10 +91,8 @@ _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")
 
 
 def plain_examples() -> tuple[tuple[str, str], ...]:
-    """Two things that a user might tell, each with an answer, in the language of the texts around it.
-
-    They show a small model how to answer what asks for nothing, which it else repeats as if it were its own.
-    """
+    """Two things that a user might tell, each with an answer, in the language of the texts around it."""
+    # a small model otherwise repeats what asks for nothing, as if it were its own
     return (
         (_("My brother bought a boat."), _("A boat, how exciting for your brother! Does he sail a lot?")),
         (_("My back hurts today."), _("Oh no, take it easy today. I hope your back feels better soon!")),
@@ -111,7 +105,6 @@ def plain_line(line: str) -> str:
 
 
 def without_memory(style: PromptStyle) -> PromptStyle:
-    """`style` for a model that has no memory to speak of."""
     return replace(style, identity=style.forgetful)
 
 

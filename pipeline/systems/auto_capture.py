@@ -58,7 +58,7 @@ BEFORE = 10
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Outcome:
     """What became of one message: what was noted in MEMORY.md, what was learned, and why anything was refused."""
 
     note: str | None = None
@@ -97,7 +97,7 @@ class AutoCapture:
     tells: Callable[[str], bool]
 
     async def process(self, turn: Turn) -> None:
-        """Capture, and say so in quiet lines under the reply."""
+        # the words of a turn that is run again were captured when it ran first
         if not self.enabled or turn.replaces_turn is not None:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
@@ -134,13 +134,10 @@ class AutoCapture:
         messages = (await self.sessions.transcript(turn.session.id)).messages
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
-    async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Kept:
-        """Write what one message asks to remember and what it states, as one change.
-
-        sharer: who shares the note that the message asks for; None: it is not to be shared.
-        """
+    async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Outcome:
+        """Write what a message asks to remember and states, as one change. sharer: who shares its note, or None."""
         owner = session.owner
-        outcome = _Kept()
+        outcome = _Outcome()
         request = requested(message.content)
         text = message.content if request is None else request.besides
         if (forget := to_forget(text)) is not None:
@@ -166,8 +163,8 @@ class AutoCapture:
             await self._note_again(owner, _note_line(outcome.note, day), outcome)
         return outcome
 
-    async def _write_note(self, change: Change, note: str, line: str, outcome: _Kept) -> None:
-        """Keep what was asked to be remembered: an entry like any other, whose line stands in MEMORY.md."""
+    async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
+        """Store an explicit request to remember: an entry whose line is also written into MEMORY.md."""
         try:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
@@ -180,19 +177,19 @@ class AutoCapture:
             await change.edit_file(appending(line))
             await change.know_line(entry, line)
 
-    async def _new_note(self, owner: str, what: str, outcome: _Kept) -> str | None:
-        """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
+    async def _new_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
+        """The text to note in MEMORY.md; None if it is there. A memory that says it is reinforced."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
         return None if await self.lookup.is_written(what, owner) else what
 
-    async def _note_again(self, owner: str, line: str, outcome: _Kept) -> None:
+    async def _note_again(self, owner: str, line: str, outcome: _Outcome) -> None:
         """Note it anew: a person was editing the file, and their edit won."""
         try:
             await self.memory.append(owner, line, Author.CAPTURE)
         except MemoryRefused as error:
             outcome.note, outcome.note_refused = None, str(error)
 
-    async def _learn(self, change: Change, owner: str, plans: Sequence[_Plan], outcome: _Kept) -> None:
+    async def _learn(self, change: Change, owner: str, plans: Sequence[_Plan], outcome: _Outcome) -> None:
         for new, replaces in plans:
             # two sentences of a message may replace the same
             holding = [entry for entry in replaces if await change.is_current(entry)]
@@ -209,7 +206,7 @@ class AutoCapture:
     async def _plan(self, session: Session, message: Message, captured: Captured) -> _Plan | None:
         """What a capture is to become, and what it takes the place of; None where it is known."""
         if not captured.may_replace:
-            return _made_of(captured, None, message.speaker), []
+            return _new_entry(captured, None, message.speaker), []
         if await self.learning.reinforce_known(session.owner, captured.text) is not None:
             return None
         look = await self._look(session, message, captured)
@@ -217,7 +214,7 @@ class AutoCapture:
         if look.repeats and not replaces:
             await self.learning.reinforce_known(session.owner, look.repeats[0].text)
             return None
-        return _made_of(captured, replaces[0] if replaces else None, message.speaker), replaces
+        return _new_entry(captured, replaces[0] if replaces else None, message.speaker), replaces
 
     async def _look(self, session: Session, message: Message, captured: Captured) -> CheckedFact:
         """What a model says that a correction replaces or repeats: nothing where it is unsure, or does not answer."""
@@ -237,7 +234,7 @@ def _note_line(note: str, day: date) -> str:
     return format_line(_("{note} (noted {date})", note=note, date=day.isoformat()))
 
 
-def _notices(outcome: _Kept, *, tells: bool, of_family: bool = False, not_shared: bool = False) -> list[Notice]:
+def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False) -> list[Notice]:
     """What is said of it: one line for all that one undo takes back, and one for each refusal.
 
     tells: whether of what nobody asked for, too. of_family: it may be shared. not_shared: that was asked for in vain.
@@ -283,7 +280,7 @@ def _notices(outcome: _Kept, *, tells: bool, of_family: bool = False, not_shared
         text = _(_NOT_SHARED if not_shared else text, content=unstopped(about))
         edits = [edit_button(written.id, about)] if written is not None else []
     elif news:
-        text, about, written = _said(news[0]), news[0].entry.content, news[0].entry
+        text, about, written = _notice_text(news[0]), news[0].entry.content, news[0].entry
     else:
         return lines
     if of_family and written is not None and written.shared_at is None:
@@ -296,7 +293,7 @@ def _forgetting(memory: NamedMemory) -> Button:
     return Button(_("Forget"), memory.forget, memory.content)
 
 
-def _said(learned: Learned) -> str:
+def _notice_text(learned: Learned) -> str:
     content, former = unstopped(learned.entry.content), learned.superseded
     if former is None:
         return _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(learned.entry.kind), content=content)
@@ -309,7 +306,7 @@ def _is_of_the_speaker(captured: Captured) -> bool:
 
 
 def _kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
-    """What a capture is kept as. Only what the bot is told to do for good stands in every request: S4's policies."""
+    """The kind and priority of a capture. Only standing instructions to the bot go into every request (S4)."""
     if captured.is_standing:
         is_policy = captured.kind is CaptureKind.CONSTRAINT
         return (Kind.POLICY, None) if is_policy else (Kind.PREFERENCE, Priority.HIGH)
@@ -324,7 +321,7 @@ def _kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
     }[captured.kind]
 
 
-def _made_of(captured: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
+def _new_entry(captured: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
     """The memory that a capture becomes; former: what it corrects, speaker: who says so in a group."""
     kind, priority = _kind_of(captured)
     text = f"{speaker}: {captured.text}" if speaker and _is_of_the_speaker(captured) else captured.text

@@ -36,12 +36,10 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        """Compact if needed; the user is told when no summary could be made.
-
-        It is the first in a turn to look at the model's window, so it is here that the endpoint may be asked for it.
-        """
+        """Compact if needed; the user is told when no summary could be made."""
         turn.transcript = await self._sessions.transcript(turn.session.id)
         model = turn.talking
+        # the first step that looks at the window, so it asks the endpoint for it
         await model.get_to_know()
         done = await self._compaction.compact_if_needed(
             turn.session, turn.transcript, model.name, model.window.max_input_tokens
@@ -112,7 +110,7 @@ class ContextBuilding:
             photos=photos,
             task=turn.task,
         )
-        spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
+        spoken = [_with_origin(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
         read = "\n".join([*volatile.lines, volatile.text.text])
         turn.found = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
@@ -122,7 +120,7 @@ class ContextBuilding:
         turn.recalled = volatile.text.messages
 
 
-def _as_said(message: Message) -> Message:
+def _with_origin(message: Message) -> Message:
     """`message` with what the model must know of where it came from: the speaker in a group, a forward."""
     if message.role is not Role.USER:
         return message  # a mark in its own answers would teach the model to write marks

@@ -58,7 +58,7 @@ class InputSanitizing:
         Raises EmptyMessage when nothing is left, GivenUp for what the program was killed over, and MediaUnreadable
         where there is only what can't be read.
         """
-        groups_read = [await self._said(turn, together) for together in _albums(turn.arrivals)]
+        groups_read = [await self._collect(turn, together) for together in _albums(turn.arrivals)]
         # before anything is fetched: it is kept, also where the turn is stopped meanwhile
         turn.user_messages = _in_order(groups_read)
         if not turn.user_messages:
@@ -88,7 +88,7 @@ class InputSanitizing:
             raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
         turn.notices += map(Notice, dict.fromkeys(refused))
 
-    async def _said(self, turn: Turn, together: list[Arrival]) -> _Said:
+    async def _collect(self, turn: Turn, together: list[Arrival]) -> _Content:
         attachments = (
             await self._media.find(turn.session, together) if any(a.files or a.media for a in together) else []
         )
@@ -97,19 +97,19 @@ class InputSanitizing:
             for a in together
             if (text := clean(a.text))
         ]
-        return _Said(attachments, [item.unread for item in attachments], texts)
+        return _Content(attachments, [item.unread for item in attachments], texts)
 
 
 @dataclass(slots=True)
-class _Said:
-    """What arrivals that belong together brought, what is told of that, and what was said of it."""
+class _Content:
+    """The media of arrivals that belong together, what is reported of them, and the text with them."""
 
     brought: list[Attachment]
     material: list[Message]
     texts: list[Message]
 
 
-def _in_order(groups_read: list[_Said]) -> list[Message]:
+def _in_order(groups_read: list[_Content]) -> list[Message]:
     return [message for group in groups_read for message in (*group.material, *group.texts)]
 
 

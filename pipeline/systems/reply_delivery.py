@@ -50,7 +50,7 @@ class ReplyDelivery:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
-        # what is told in a private talk goes with it, and so would the buttons under it
+        # shown in a private talk, notices would be deleted with it, and so would their buttons
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.line for notice in waiting]
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
@@ -89,15 +89,13 @@ class ReplyDelivery:
 
 
 def _settled_task(turn: Turn) -> TaskResult | None:
-    """What becomes of the task that a turn is, which is said under its answer; None where it is none.
-
-    A day without tokens and a /stop are no fault of the task.
-    """
+    """What becomes of the task that a turn is, which is said under its answer; None where it is none."""
     if turn.task is None:
         return None
     reminder = turn.task.reminder
     has_failed = turn.given_up or (turn.outcome is Outcome.FAILED and not turn.is_over_limit)
     failures = reminder.failures + 1 if has_failed else 0
+    # a day without tokens and a /stop are no fault of the task
     if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
         failures = reminder.failures
     is_off = reminder.is_recurring and failures >= MOST_FAILURES
@@ -142,7 +140,7 @@ def _keyboard(turn: Turn) -> Keyboard:
 
 
 class MemoryPersist:
-    """Has `[HH:mm] User: ... | Assistant: ...` stand in the note of the day on which the answer was given."""
+    """Writes `[HH:mm] User: ... | Assistant: ...` into the note of the day of the answer."""
 
     name = "MemoryPersist"
 

@@ -45,26 +45,21 @@ SAME_CALL_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """What one turn may use."""
-
     model_calls: int
     tool_calls: int
     seconds: float
 
 
 @dataclass(slots=True)
-class _Used:
-    """The budget of a turn's requests, and what it has used of its limits. limit: when its time is over.
-
-    repeats: how often the last call came in a row.
-    """
+class _TurnUsage:
+    """The budget of a turn's requests, and what it has used of its limits."""
 
     budget: Budget
-    limit: asyncio.Timeout
+    limit: asyncio.Timeout  # when its time is over
     model_calls: int = 0
     tool_calls: int = 0
     last_call: tuple[str, str] | None = None
-    repeats: int = 0
+    repeats: int = 0  # of the last call, in a row
 
     @contextlib.contextmanager
     def untimed(self) -> Iterator[None]:
@@ -81,18 +76,14 @@ class _Used:
 
 @dataclass(eq=False)
 class ToolLoop:
-    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
-
-    recall: what is said where no model answers; None, without memory: only why. reminders: answers what asks for
-    a reminder where the model has no tool for it.
-    """
+    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words."""
 
     name = "ToolLoop"
 
     toolbox: Toolbox
     limits: TurnLimits
-    recall: Recall | None
-    reminders: PlainReminders | None
+    recall: Recall | None  # for where no model answers; None: memory is off
+    reminders: PlainReminders | None  # answers a wish for a reminder where the model has no tool for it
     clock: Clock
 
     async def process(self, turn: Turn) -> None:
@@ -116,7 +107,7 @@ class ToolLoop:
 
     async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-        used = _Used(turn.budget, limit)
+        used = _TurnUsage(turn.budget, limit)
         can_set = await _can_set_reminders(turn)
         while True:
             answer = await self._query(turn, used)
@@ -142,7 +133,7 @@ class ToolLoop:
             turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
 
-    async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
+    async def _query(self, turn: Turn, used: _TurnUsage) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
         messages = used.budget.fit([*turn.context, *turn.produced])
         try:
@@ -160,7 +151,9 @@ class ToolLoop:
             )
         return answer
 
-    async def _ask_again(self, turn: Turn, messages: list[Message], used: _Used, first: ModelAnswer) -> ModelAnswer:
+    async def _ask_again(
+        self, turn: Turn, messages: list[Message], used: _TurnUsage, first: ModelAnswer
+    ) -> ModelAnswer:
         try:
             again = await self._ask(turn, messages, used)
         except MnemeError:
@@ -169,7 +162,7 @@ class ToolLoop:
             return first  # half an answer is worth more than a sentence about the second half
         return again if _says_something(again) else first
 
-    async def _ask(self, turn: Turn, messages: list[Message], used: _Used) -> ModelAnswer:
+    async def _ask(self, turn: Turn, messages: list[Message], used: _TurnUsage) -> ModelAnswer:
         if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
                 ngettext(
@@ -185,15 +178,15 @@ class ToolLoop:
 
         async def on_text(piece: str) -> None:
             turn.partial += piece
-            await _shown(turn.channel.show_text(turn.partial))
+            await _show_safely(turn.channel.show_text(turn.partial))
 
         async def on_wait(what: str) -> None:
-            await _shown(turn.channel.show_waiting(what))
+            await _show_safely(turn.channel.show_waiting(what))
 
         request = ModelRequest(messages, used.budget.tools, session_id=turn.session.id, on_wait=on_wait)
         return await turn.talking.complete(request, on_text)
 
-    def _check_calls(self, calls: tuple[ToolCall, ...], used: _Used) -> None:
+    def _check_calls(self, calls: tuple[ToolCall, ...], used: _TurnUsage) -> None:
         for call in calls:
             used.tool_calls += 1
             same = used.last_call == (call.name, call.arguments)
@@ -214,7 +207,7 @@ class ToolLoop:
                 )
             )
 
-    async def _execute(self, turn: Turn, used: _Used, answer: ModelAnswer) -> None:
+    async def _execute(self, turn: Turn, used: _TurnUsage, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = used.budget
         context = ToolContext(
@@ -233,7 +226,7 @@ class ToolLoop:
         group = [Message(Role.ASSISTANT, answer.text, self.clock(), provenance=turn.provenance.kept, tool_calls=calls)]
         earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
-            await _shown(turn.channel.show_tool(call.name))
+            await _show_safely(turn.channel.show_tool(call.name))
             result = await self.toolbox.run(context, call, earlier)
             earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
@@ -260,13 +253,11 @@ class ToolLoop:
 
 
 async def _can_set_reminders(turn: Turn) -> bool:
-    """Whether the model that talks has the tool for it, as far as is known."""
     assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
     return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.can(Part.TOOLS)
 
 
 async def _why_unseen(model: ChatModel) -> str:
-    """Why the answer was given without the pictures."""
     if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
     return blind(model.name)
@@ -276,7 +267,7 @@ def _says_something(answer: ModelAnswer) -> bool:
     return bool(answer.text.strip() or answer.tool_calls)
 
 
-async def _shown(showing: Awaitable[None]) -> None:
+async def _show_safely(showing: Awaitable[None]) -> None:
     """What is only for show can't fail a turn."""
     try:
         await showing
@@ -297,15 +288,13 @@ class Recalled(ModelError):
 
     @property
     def loggable(self) -> str:
-        """Why no model answered, and nothing of memory."""
         return self._cause.loggable
 
 
 async def _recalled(recall: Recall, turn: Turn, reason: str) -> str:
     """Why no model answers, and the lines of memory that fit the question best.
 
-    That it was asked before is none of them, nor what was noted of this very message. This is no model: what it says is
-    the failed turn's sentence, so it enters no transcript, no note and no prompt.
+    It is the sentence of a failed turn, so it enters no transcript, no note and no prompt.
     """
     question = "\n".join(message.content for message in turn.user_messages)
     hits = await recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)

@@ -37,14 +37,11 @@ Quote = str
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What a citation is worth. quote None: the user typed no such words. trusted: no words but theirs went in.
+    """What a citation is worth."""
 
-    message_id: of the message that holds the quote; None while it is not in the log yet.
-    """
-
-    quote: str | None = None
-    message_id: int | None = None
-    trusted: bool = False
+    quote: str | None = None  # None: the user typed no such words
+    message_id: int | None = None  # of what holds the quote; None while it is not in the log yet
+    trusted: bool = False  # no words but the user's went in
 
 
 class CitedWrites:
@@ -56,7 +53,7 @@ class CitedWrites:
         self._zone_of = zone_of
 
     def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
-        """What a citation is worth by itself: enough for what stands in no prompt unasked, a note or a name."""
+        """What a citation proves by itself: enough for notes and names, which no prompt contains unasked."""
         at = typed_source(Citation(None, quote), context.messages)
         if at is None:
             return Cited()
@@ -67,22 +64,23 @@ class CitedWrites:
     async def check(
         self, context: ToolContext, text: str, quote: str, memories: Sequence[KnownMemory] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
-        """What is to stand in prompts unasked, with the verdict of a second look."""
+        """A fact for prompts, with the verdict of a second look."""
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
         if typed_source(citation, context.messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         (checked,), _none = await self._checker.check([fact], self._excerpt(context), memories, _deadline())
+        # not dropped as foreign: the user has typed the quote at least, and is asked about the rest
         return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
-        """Whether the user's cited words ask to have something go, by a second look."""
+        """Whether the user's cited words ask to delete something, by a second look."""
         request = Forgetting(text, Citation(None, quote))
         _none, (follows,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
         return follows
 
     async def keep_unconfirmed(self, context: ToolContext, new: NewEntry, doubt: Doubt) -> str:
-        """Keep something that is not borne out, ask the user, and say so to the model."""
+        """Store something as unconfirmed, ask the user about it, and tell the model."""
         new = replace(new, unconfirmed=doubt, author=Author.MODEL)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)

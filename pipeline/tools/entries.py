@@ -63,21 +63,25 @@ class _Notes:
 
     async def note_write(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Replace what a note says."""
-        if proposed := await self._unless_asked(context, name, Action.WRITE, content, f"{name}: {content}", quote):
+        if proposed := await self._propose_unless_asked(
+            context, name, Action.WRITE, content, f"{name}: {content}", quote
+        ):
             return proposed
         entry = await self._entries.write(context.owner, name, content, Author.MODEL)
         return f"the note {entry.name} now says: {entry.content}"
 
     async def note_rename(self, context: ToolContext, name: str, new_name: str, quote: Quote = "") -> str:
         """Rename a note or archive; the old name still works."""
-        if proposed := await self._unless_asked(context, name, Action.RENAME, new_name, f"{name} -> {new_name}", quote):
+        if proposed := await self._propose_unless_asked(
+            context, name, Action.RENAME, new_name, f"{name} -> {new_name}", quote
+        ):
             return proposed
         entry = await self._entries.rename(context.owner, name, new_name, Author.MODEL)
         return f"it is now called {entry.name}, also {', '.join(entry.aliases)}"
 
     async def note_alias(self, context: ToolContext, name: str, alias: str, quote: Quote = "") -> str:
         """Alias a note or archive."""
-        if proposed := await self._unless_asked(context, name, Action.ALIAS, alias, f"{name} = {alias}", quote):
+        if proposed := await self._propose_unless_asked(context, name, Action.ALIAS, alias, f"{name} = {alias}", quote):
             return proposed
         entry = await self._entries.alias(context.owner, name, alias, Author.MODEL)
         return f"{entry.name} is also called {', '.join(entry.aliases)}"
@@ -91,7 +95,7 @@ class _Notes:
         removed = await self._entries.remove(context.owner, name, Author.MODEL)
         return f"removed the note {removed.name}"
 
-    async def _unless_asked(
+    async def _propose_unless_asked(
         self, context: ToolContext, name: str, action: Action, value: str, change: str, quote: str
     ) -> str | None:
         if (await self._writes.check(context, change, quote)).doubt is None:
@@ -101,8 +105,6 @@ class _Notes:
 
 
 def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> Tool:
-    """Stores one memory of the calling session's owner."""
-
     async def memory_learn(
         context: ToolContext,
         fact: Annotated[str, Field(description="one sentence")],
@@ -143,8 +145,6 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
 
 
 def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
-    """Records what happened."""
-
     async def memory_episode(
         context: ToolContext,
         event: str,
@@ -175,8 +175,6 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
 
 
 def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWrites) -> Tool:
-    """Saves workflows and how they went."""
-
     async def memory_procedure(
         context: ToolContext,
         name: str,
@@ -215,8 +213,6 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
 
 
 def stats_tool(stats: MemoryStats) -> Tool:
-    """Counts what is remembered."""
-
     async def memory_stats(context: ToolContext) -> str:
         """How many memories of each type there are, and how many tokens they hold."""
         counted = await stats.of(context.owner)
@@ -229,8 +225,6 @@ def stats_tool(stats: MemoryStats) -> Tool:
 
 
 def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
-    """Tidies memory now."""
-
     async def memory_consolidate(context: ToolContext) -> str:
         """Merge duplicate memories, archive faded ones, promote recurring ones."""
         return (await weekly.run(context.owner)).summary or "There was nothing to tidy."
@@ -244,8 +238,6 @@ APPEND_CHARACTERS = 2_000
 
 
 def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
-    """The tool over the long-term memory of the calling session's owner."""
-
     async def memory_file(
         context: ToolContext,
         action: Literal["read", "append", "replace", "delete"],
@@ -288,8 +280,6 @@ async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolCon
 
 
 def history_search_tool(history: HistoryFiles) -> Tool:
-    """The tool over the history of the calling session's owner."""
-
     async def history_search(context: ToolContext, query: str) -> str | Passage:
         """Search the history of past conversations, newest first, for all words of a query."""
         results = await history.search(context.owner, query, MOST_RESULTS)

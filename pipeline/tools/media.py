@@ -23,8 +23,6 @@ MOST_READ = 4
 
 
 def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
-    """The tools over what the owner of the calling session has sent."""
-
     async def photo_look(
         context: ToolContext, photo: Annotated[int, Field(ge=1, description="its number, as in [photo 12]")]
     ) -> str | Passage:
@@ -83,8 +81,6 @@ SKILL_TOOL = "skill_read"
 
 
 def skill_tool(skills: Skills) -> Tool:
-    """The tool over the installation's skills."""
-
     async def skill_read(
         context: ToolContext,
         name: Annotated[str, Field(description="of the skill, as under # Skills")],

@@ -54,8 +54,6 @@ _WHY = {
 
 
 def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
-    """The tools over the reminders of the calling session's owner, who is told in that session."""
-
     def is_asked_for(context: ToolContext, quote: str) -> bool:
         # where others' words are in view they could speak through the model
         return not context.provenance.is_foreign or writes.cited(context, quote).quote is not None
@@ -140,9 +138,9 @@ class PlainReminders:
         self._clock = clock
 
     async def answer(self, session: Session, message: str, model: ChatModel, language: str) -> str | None:
-        """The answer to a message that asks for a reminder, which is offered under it; None: it asks for none.
+        """The answer to a message that asks for a reminder, offered under it; None: it asks for none.
 
-        Raises ModelError where no model answers.
+        Raises ModelError.
         """
         if len(message) > LONGEST or not asks_for_reminder(message):
             return None
@@ -198,6 +196,7 @@ class PlainReminders:
         first = datetime.combine(wish.day or now.date(), hour, zone)
         if first > now:
             return first.replace(tzinfo=None)
+        # the hour has passed today, so tomorrow's is meant
         if wish.day is None or wish.day == now.date():
             return (first + timedelta(days=1)).replace(tzinfo=None)
         try:  # a day without its year, which models take for this year's

@@ -56,41 +56,33 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a tool asks a person before it does something.
+    """How a tool asks a person before it does something."""
 
-    chat: whose settled answers hold. asker: who may answer, where several people talk. show: puts a question into the
-    chat; whether anybody can answer it there. untimed: what is waited in it is no time of the turn's.
-    """
-
-    chat: str
-    asker: str | None
-    show: Callable[[str, Keyboard], Awaitable[bool]]
-    untimed: Callable[[], AbstractContextManager[None]]
+    chat: str  # whose settled answers hold
+    asker: str | None  # who may answer, where several people talk
+    show: Callable[
+        [str, Keyboard], Awaitable[bool]
+    ]  # puts a question into the chat; whether anybody can answer it there
+    untimed: Callable[[], AbstractContextManager[None]]  # what is waited in it is no time of the turn's
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
-
-    messages: what a write may cite, and what was read besides: the conversation in view, and what the turn's tools
-    said. written: the entries that the turn's tools made, so that the commit can say where they came from. recalled:
-    those that the turn has recalled already, since each counts once a turn. notices: where the user is asked under the
-    answer. inbox_ids: the updates that the turn answers. private: nothing is kept.
-    model: the one that calls. asking: how the person is asked meanwhile; None: nobody is there. language: of what a
-    tool leaves for the person to read; what it answers is for the model, and English.
-    """
+    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it."""
 
     owner: str
     session_id: str
-    messages: tuple[Message, ...] = ()
-    written: list[int] = field(default_factory=list)
-    recalled: set[int] = field(default_factory=set)
-    notices: list[Notice] = field(default_factory=list)
-    inbox_ids: tuple[int, ...] = ()
-    private: bool = False
-    model: ChatModel | None = None
-    asking: Asking | None = None
-    language: str = field(default_factory=spoken)
+    messages: tuple[Message, ...] = ()  # the conversation in view and what the turn's tools said: what a write may cite
+    written: list[int] = field(
+        default_factory=list
+    )  # by the turn's tools, so that the commit can say where they came from
+    recalled: set[int] = field(default_factory=set)  # by this turn already, since each counts once a turn
+    notices: list[Notice] = field(default_factory=list)  # the questions under the answer
+    inbox_ids: tuple[int, ...] = ()  # of the updates that the turn answers
+    private: bool = False  # nothing is stored
+    model: ChatModel | None = None  # the one that calls
+    asking: Asking | None = None  # how the person is asked meanwhile; None: nobody is there
+    language: str = field(default_factory=spoken)  # of what a person reads; what a tool answers is English
 
     def note_written(self, entry: Entry) -> None:
         """Have the commit say where an entry came from that names no message yet."""
@@ -114,7 +106,7 @@ class _Arguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _given(cls, arguments: object) -> object:
+    def _without_nulls(cls, arguments: object) -> object:
         """What a model leaves out it often writes as null."""
         if not isinstance(arguments, dict):
             return arguments
@@ -197,16 +189,14 @@ class Toolbox:
         return tuple(tool.spec for tool in self._tools.values())
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
-        """Run one call; an unknown tool is an answer too. earlier: the turn's calls before it.
-
-        What a turn's tools changed before a kill stands, and is not changed again by the turn that takes its place.
-        """
+        """Run one call; an unknown tool is an answer too. earlier: the turn's calls before it."""
         tool: Tool | McpTool | None = self._tools.get(call.name)
         if tool is None and self._others is not None:
             tool = self._others.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
         causes = _causes(context.inbox_ids, call, earlier)
+        # what was changed before a kill must not be changed again by the turn that takes its place
         if await self._effects.had_by(causes):
             return Passage(
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
@@ -218,23 +208,19 @@ class Toolbox:
 
 
 def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
-    """What a call is known by when its turn is run anew, of the same messages or of some of them.
-
-    Of a turn that begins with the same message it is the tool's call of the same number, however the model words it
-    now; of one that holds another part of the messages only the very same call is.
-    """
+    """What a call is known by when its turn is run anew, of the same messages or of some of them."""
     if not inbox_ids:
         return []
     number = 1 + sum(before.name == call.name for before in earlier)
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
     words = hashlib.sha256(call.arguments.encode()).hexdigest()[:16]
+    # a turn that begins with the same message knows it by its number, however the model words it now; one of other
+    # messages by its very words
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """A tool's function as the model is told of it, and what reads the arguments that the model writes."""
-
     spec: ToolSpec
     arguments: type[BaseModel]
 
@@ -243,11 +229,9 @@ _signatures: dict[CodeType, _Signature] = {}
 
 
 def _signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
-    """Made at the first use, since it takes milliseconds and a short run may need none.
-
-    It is the same for all functions of the same code, whatever they close over: so their default values must be, too.
-    """
+    """The parameters of a tool, made at the first use: it takes milliseconds, and a short run may need none."""
     code = function.__code__
+    # by the code: closures share it, whatever they close over, so their default values must be the same
     if code not in _signatures:
         arguments = _arguments_model(function)
         parameters = json.dumps(lean_schema(arguments.model_json_schema()), ensure_ascii=False)
@@ -269,6 +253,7 @@ def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """`schema` without what costs tokens with every request and tells the model nothing."""
     lean: dict[str, Any] = {}
     for key, value in schema.items():
+        # a dict under such a name is a property that is called so
         if key in ("title", "default", "additionalProperties") and not isinstance(value, dict):
             continue
         lean[key] = lean_schema(value) if isinstance(value, dict) else value

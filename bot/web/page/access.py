@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 COOKIE = "mneme"
 HEADER = "x-mneme"
-"""Stands in each request of the page for data."""
+"""The header of each request for data."""
 HOURS = 12
 """How long a browser stays let in."""
 POLICY = (
@@ -39,22 +39,17 @@ SAFE = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody who was let in: what they see, in their language."""
-
     data: PageData
     language: str
 
 
 class Visitors(Protocol):
-    """Tells who may look. hosts: where the page is served. scripts, frames: whose scripts it runs, and who frames it.
+    """Tells who may look."""
 
-    is_open: whether the page without any data is given to everybody. routes: by which one gets in.
-    """
-
-    hosts: frozenset[str]
-    scripts: str
-    frames: str
-    is_open: bool
+    hosts: frozenset[str]  # where the page is served
+    scripts: str  # whose it runs
+    frames: str  # who may frame it
+    is_open: bool  # whether the page without any data is given to everybody
     refusal: str
 
     @property
@@ -83,13 +78,11 @@ class OneTimeLink:
         return [Route("/enter/{token}", self._enter)]
 
     async def visitor(self, headers: Headers) -> Visitor | None:
-        """Whose browser was let in."""
         cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
         shown = cookies.get(COOKIE, "")
         return self._visitor if self._is_used and hmac.compare_digest(shown.encode(), self._session.encode()) else None
 
     async def _enter(self, request: Request) -> Response:
-        """What the link leads to: the page, with the cookie."""
         token = self.url.rpartition("/")[2]
         if self._is_used or not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
             return PlainTextResponse("This link was used already: run `mneme web` again for a new one.", 403)
@@ -129,6 +122,7 @@ class Guard:
         headers, path = Headers(scope=scope), scope["path"].removeprefix(scope.get("root_path", ""))
         if headers.get("host") not in self._visitors.hosts:
             return "This page is not served under that name."
+        # entering needs no session yet, and in Telegram the page without data has to load before it can enter
         if path.startswith("/enter") or (self._visitors.is_open and not path.startswith("/api/")):
             return None
         visitor = await self._visitors.visitor(headers)

@@ -31,8 +31,6 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """Reads and changes one owner's memory, through what the commands go through."""
-
     memory: MemoryServices
     session: Session
     clock: Clock
@@ -63,6 +61,7 @@ class PageData:
         return self._entry(listed)
 
     async def edit(self, entry_id: int, content: str) -> Json:
+        # refuses what is gone or somebody else's
         await self.entry(entry_id)
         await self.memory.entries.edit(self.owner, f"#{entry_id}", content)
         return await self.entry(entry_id)
@@ -77,13 +76,12 @@ class PageData:
         return {"confirmed": count}
 
     async def forget(self, entry_id: int) -> Json:
-        """Forget an entry; `undo` brings it back."""
         await self.entry(entry_id)
         await self.memory.entries.remove(self.owner, f"#{entry_id}")
         return {}
 
     async def search(self, words: str) -> Json:
-        """What fits words: memories, and exchanges with what was said around them."""
+        """Memories that match words, and exchanges with their context."""
         if not words.strip():
             return {"found": []}
         found = []
@@ -115,7 +113,6 @@ class PageData:
         }
 
     async def changes(self) -> Json:
-        """The last changes that can be undone."""
         changes = await self.memory.browser.changes(self.owner)
         return {
             "changes": [

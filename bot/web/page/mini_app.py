@@ -85,11 +85,13 @@ class MiniApp:
         session = secrets.token_urlsafe(32)
         self._sessions[session] = user, now + timedelta(hours=HOURS)
         if len(self._sessions) > MOST_SESSIONS:
+            # a dict keeps its order: the first one is the oldest
             del self._sessions[next(iter(self._sessions))]
         return JSONResponse({"session": session})
 
     def _require_new(self, body: str, now: datetime) -> None:
         """Raises NotSigned for what was shown before: somebody may have read it on its way."""
+        # older data is refused by its date
         self._seen = {digest: at for digest, at in self._seen.items() if now - at <= OLDEST + AHEAD}
         digest = hashlib.sha256(body.encode()).hexdigest()
         if digest in self._seen:
@@ -101,12 +103,10 @@ class MiniApp:
 
 
 def signed_user(init_data: str, bot_token: str, now: datetime) -> int:
-    """The id of the user for whom Telegram has opened a Mini App. Raises NotSigned.
-
-    Of the fields all but `hash` are signed, `signature` too (core.telegram.org/bots/webapps, validating data).
-    """
+    """The id of the user for whom Telegram has opened a Mini App. Raises NotSigned."""
     try:
         fields = dict(parse_qsl(init_data, keep_blank_values=True, strict_parsing=True, max_num_fields=50))
+        # all other fields are signed, `signature` too (core.telegram.org/bots/webapps, validating data)
         shown = fields.pop("hash")
         key = hmac.new(b"WebAppData", bot_token.encode(), hashlib.sha256).digest()
         signed = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))

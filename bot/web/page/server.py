@@ -80,7 +80,6 @@ TEXTS = {
 
 
 def page_texts() -> dict[str, str]:
-    """All of them, by their names."""
     return {name: _(text) for name, text in TEXTS.items()}
 
 
@@ -89,6 +88,7 @@ MOST_UPLOADED = 64 * 1024**2
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
 """Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
+# JavaScript holds whole numbers exactly up to here
 _Id = Annotated[int, Field(ge=0, lt=1 << 53)]
 _ID = TypeAdapter(_Id)
 
@@ -117,48 +117,49 @@ def page_app(visitors: Visitors) -> Starlette:
         return Route(f"/api/{path}", handle, methods=[method])
 
     async def overview(request: Request) -> Json:
-        return await _of(request).overview() | {"texts": page_texts(), "language": request.state.visitor.language}
+        return await _data(request).overview() | {"texts": page_texts(), "language": request.state.visitor.language}
 
     async def edit(request: Request) -> Json:
-        return await _of(request).edit(request.path_params["id"], (await _body(request, _Edit)).content)
+        return await _data(request).edit(request.path_params["id"], (await _body(request, _Edit)).content)
 
     async def write_file(request: Request) -> Json:
         body = await _body(request, _File)
-        return await _of(request).write_file(body.before, body.after)
+        return await _data(request).write_file(body.before, body.after)
 
     async def bring_in(request: Request) -> Json:
         look = request.query_params.get("look") == "1"
-        return await _of(request).bring_in(request.query_params.get("name", ""), await _uploaded(request), look=look)
+        return await _data(request).bring_in(request.query_params.get("name", ""), await _uploaded(request), look=look)
 
     def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
-        return lambda request: work(_of(request), request.path_params["id"])
+        return lambda request: work(_data(request), request.path_params["id"])
 
     routes = [
         api("overview", overview),
-        api("entries", lambda r: _of(r).timeline(_state(r), _number(r, "before"))),
+        api("entries", lambda r: _data(r).timeline(_state(r), _number(r, "before"))),
         api("entries/{id:int}", of_id(PageData.entry)),
         api("entries/{id:int}/edit", edit, "POST"),
         api("entries/{id:int}/confirm", of_id(PageData.confirm), "POST"),
         api("entries/{id:int}/forget", of_id(PageData.forget), "POST"),
-        api("confirm-imported", lambda r: _of(r).confirm_imported(), "POST"),
-        api("search", lambda r: _of(r).search(r.query_params.get("q", "")[:1_000])),
-        api("conversations", lambda r: _of(r).conversations(_number(r, "before"))),
-        api("conversations/{id:int}", lambda r: _of(r).conversation(r.path_params["id"], _number(r, "from") or 0)),
-        api("changes", lambda r: _of(r).changes()),
+        api("confirm-imported", lambda r: _data(r).confirm_imported(), "POST"),
+        api("search", lambda r: _data(r).search(r.query_params.get("q", "")[:1_000])),
+        api("conversations", lambda r: _data(r).conversations(_number(r, "before"))),
+        api("conversations/{id:int}", lambda r: _data(r).conversation(r.path_params["id"], _number(r, "from") or 0)),
+        api("changes", lambda r: _data(r).changes()),
         api("changes/{id:int}/undo", of_id(PageData.undo), "POST"),
-        api("file", lambda r: _of(r).file()),
+        api("file", lambda r: _data(r).file()),
         api("file", write_file, "POST"),
-        api("last", lambda r: _of(r).last_request()),
+        api("last", lambda r: _data(r).last_request()),
         api("import", bring_in, "POST"),
         *visitors.routes,
         Route("/", _index(in_telegram=visitors.is_open)),
+        # last, since it takes every path
         Mount("/", StaticFiles(packages=[(__package__, "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, visitors=visitors)])
 
 
 async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json]]) -> Response:
-    """What is refused is said in a sentence; what is wrong with a request is none of a person's."""
+    """A refusal is answered 409 with its sentence; what the page itself never sends is logged and answered 422."""
     try:
         return JSONResponse(to_jsonable_python(await answer(request)))
     except MnemeError as error:
@@ -192,7 +193,7 @@ def _state(request: Request) -> str:
     return state if state in ("all", "live", "unsure", "past") else "all"
 
 
-def _of(request: Request) -> PageData:
+def _data(request: Request) -> PageData:
     data: PageData = request.state.visitor.data
     return data
 

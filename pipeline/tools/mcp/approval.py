@@ -54,7 +54,6 @@ class ToolCallRequest:
 
     @property
     def key(self) -> str:
-        """What a chat's settled answers know the tool by."""
         return f"{self.server}/{self.tool}"
 
 
@@ -87,7 +86,7 @@ class Approvals:
         if settled == f"{Answer.ALWAYS} {request.digest}":
             return None
         try:
-            answer = await self._asked(session_id, asking, request)
+            answer = await self._ask(session_id, asking, request)
         except _NotShown:
             return NOBODY
         if answer in (Answer.ALWAYS, Answer.NEVER):
@@ -95,10 +94,7 @@ class Approvals:
         return {None: UNANSWERED, Answer.NOT_NOW: REFUSED, Answer.NEVER: NEVER}.get(answer)
 
     def answer(self, session_id: str, asker: str | None, number: int | None, answer: Answer) -> str | None:
-        """Answer a question: by its number, or else the asker's own in that session. The tool that it was about.
-
-        None where no such question waits (any more).
-        """
+        """Answer a question by its number, or else the asker's own; its tool, None where no such question waits."""
         for known_as, question in self._questions.items():
             own = (question.session_id, question.asker) == (session_id, asker)
             if (number == known_as if number is not None else own) and not question.answer.done():
@@ -107,7 +103,6 @@ class Approvals:
         return None
 
     async def settled(self, chat: str) -> dict[str, Answer]:
-        """What a chat has settled, by tool."""
         return {key: Answer(text.split()[0]) for key, text in (await self._settled(chat)).items()}
 
     async def ask_anew(self, chat: str) -> None:
@@ -121,7 +116,7 @@ class Approvals:
         settled = await self._settled(chat) | {request.key: text}
         await self._preferences.change(chat, tools=json.dumps(settled, ensure_ascii=False))
 
-    async def _asked(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
+    async def _ask(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
         """What a person answers; None where nobody does in time. A /stop ends the wait. Raises _NotShown."""
         number = secrets.randbelow(_NUMBERS)
         question = _Question(session_id, asking.asker, request, asyncio.get_running_loop().create_future())
@@ -139,7 +134,7 @@ class Approvals:
 
 
 def _wording(request: ToolCallRequest) -> str:
-    lines = [f"{key}: {_shown(value)}" for key, value in list(request.arguments.items())[:MOST_ARGUMENTS]]
+    lines = [f"{key}: {_shortened(value)}" for key, value in list(request.arguments.items())[:MOST_ARGUMENTS]]
     if len(request.arguments) > MOST_ARGUMENTS:
         lines.append(_("... and {n} more", n=len(request.arguments) - MOST_ARGUMENTS))
     # what ends the fence would be shown as if it were ours
@@ -148,7 +143,7 @@ def _wording(request: ToolCallRequest) -> str:
     return f"{question}\n```\n{fenced}\n```" if lines else question
 
 
-def _shown(value: object) -> str:
+def _shortened(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= LONGEST_ARGUMENT:
         return text

@@ -47,7 +47,7 @@ class Trouble:
         return _(self.text, **self.values)
 
 
-# these are shown in chats, so no path of the machine stands in them
+# shown in chats, so they contain no path of the machine
 UNREADABLE = N_("{path} can't be read ({reason}).")
 NO_JSON = N_("Line {line} of {path} is no JSON: a comma or a quotation mark may be missing there.")
 NO_SERVERS = N_('{path} has no servers in it: write {{"mcpServers": {{...}}}}, or use `mneme mcp add`.')
@@ -58,8 +58,6 @@ UNSET = N_("Its entry needs the variable {name}, which is not set.")
 
 @dataclass(frozen=True, slots=True)
 class StdioServer:
-    """A program that is started, and spoken to over its standard input and output."""
-
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -91,7 +89,6 @@ class ServerConfig:
     disabled_tools: frozenset[str] = frozenset()
 
     def offers(self, tool: str) -> bool:
-        """Whether a model may be told of a tool of that name."""
         return tool not in self.disabled_tools and (self.enabled_tools is None or tool in self.enabled_tools)
 
 
@@ -105,7 +102,6 @@ class McpConfig:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to connect to and nothing to tell of."""
         return not (self.servers or self.troubles or self.trouble)
 
 
@@ -118,8 +114,6 @@ Text = Annotated[str, BeforeValidator(_as_text)]
 
 
 class _Entry(BaseModel):
-    """One server as the file has it."""
-
     model_config = ConfigDict(extra="ignore")
 
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "streamable_http", "sse"] | None = None

@@ -98,11 +98,9 @@ class ServerConnection:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to connect, and stay connected."""
         self._task = asyncio.create_task(self._live(), name=f"mcp {self.config.name}")
 
     async def close(self) -> None:
-        """End the connection, and the program with it."""
         if self._life is not None:
             self._life.cancel()
         elif self._task is not None:  # it has not even begun
@@ -111,7 +109,7 @@ class ServerConnection:
             await asyncio.wait([self._task])
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> CallToolResult:
-        """What a tool answers, be it an error of its own. Raises CallFailed."""
+        """A tool's result, which may be an error of its own."""
         client, name = self._client, self.config.name
         if client is None:
             raise CallFailed(f"the server {name} is off now: go on without it, and say so")
@@ -166,6 +164,7 @@ class ServerConnection:
             if isinstance(message, ToolListChangedNotification):
                 self._signals.put_nowait(_Signal.CHANGED)
 
+        # what the connection before had to tell is void
         self._signals = asyncio.Queue()
         client = Client(
             _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
@@ -176,6 +175,7 @@ class ServerConnection:
         )
         async with client:
             await self._list_tools(client)
+            # it has told its tools: from here on it has no deadline
             opening.deadline = math.inf
             self._client, self.trouble = client, None
             since = anyio.current_time()
@@ -244,7 +244,8 @@ class ServerConnection:
         self._status = response.status_code
 
     def _why(self, error: BaseException) -> Trouble:
-        """What has gone wrong, for a person. What the server says itself stands in it nowhere."""
+        """What has gone wrong, for a person. It never contains the server's own words."""
+        # the library's task groups wrap what went wrong
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         transport = self.config.transport

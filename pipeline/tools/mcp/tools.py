@@ -83,7 +83,6 @@ class McpTool:
 
     @property
     def server(self) -> str:
-        """The name of its server in the configuration."""
         return self._connection.config.name
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
@@ -141,13 +140,11 @@ class McpTools:
         self._until = 0.0
 
     def start(self) -> None:
-        """Begin to connect to all servers, beside each other."""
         self._until = asyncio.get_running_loop().time() + FIRST_TRY
         for connection in self.connections:
             connection.start()
 
     async def close(self) -> None:
-        """End all connections, and the programs with them."""
         await asyncio.gather(*(connection.close() for connection in self.connections))
 
     async def ready(self) -> None:
@@ -232,7 +229,6 @@ def _passage(result: CallToolResult, *, sees: bool) -> Passage:
 
 
 def _words(block: ContentBlock) -> str:
-    """A part of an answer as text."""
     match block.type:
         case "text":
             return block.text
@@ -246,7 +242,7 @@ def _words(block: ContentBlock) -> str:
 
 
 def _image(block: ContentBlock) -> Image | None:
-    """A picture that can be shown to a model."""
+    # base64 is a third longer than the bytes
     if block.type != "image" or block.mime_type not in IMAGES or len(block.data) > LARGEST_IMAGE * 4 / 3:
         return None
     try:
