@@ -14,8 +14,9 @@ from bot.commands.conversation import ConversationCommands
 from bot.commands.files import ImportCommands, SkillCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
+from bot.commands.people import AccessCommands
 from bot.commands.reminders import ReminderCommands
-from bot.commands.settings import AccessCommands, SettingsCommands
+from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport

@@ -61,9 +61,8 @@ class Rates(_Strict):
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
-    cached: Annotated[float, Field(ge=0)] | None = (
-        None  # of the prompt, as the provider had them; None: they cost what the others do
-    )
+    # of the prompt, as the provider had them; None: they cost what the others do
+    cached: Annotated[float, Field(ge=0)] | None = None
     above: Annotated[int, Field(ge=0)] = 0  # for prompts of more tokens than this
 
 

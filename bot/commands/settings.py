@@ -1,6 +1,4 @@
-"""/settings /language /timezone /notices /rich /model: what holds for a chat, and how it is changed; /letin /keepout
-/usage: who may come in, and what each chat uses.
-"""
+"""/settings /language /timezone /notices /rich /model: what holds for a chat, and how it is changed."""
 
 from __future__ import annotations
 
@@ -8,13 +6,12 @@ import asyncio
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from bot.commands.status import format_cost
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
 from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
@@ -22,18 +19,13 @@ from memory.service.preferences import Notices, VoiceReplies
 
 if TYPE_CHECKING:
     from bot.services import MemoryServices
-    from memory.access import AccessList
     from memory.buttons import Keyboard
     from memory.clock import Clock
-    from memory.facts.sharing import Sharing
     from memory.log.sessions import Session
-    from memory.service.usage import PriceOf, UsageLog
+    from memory.service.usage import PriceOf
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
 
-FAMILY = "family"
-GUEST = "guest"
-"""What somebody comes in as under MEMORY_SCOPE=family."""
 BUTTONS_PER_ROW = 2
 RICH = {True: N_("laid out by Telegram"), False: N_("as text")}
 _PRESENT_RICH = {
@@ -258,72 +250,6 @@ class SettingsCommands:
             "`/model NAME` chooses another one for this chat, `/model default` goes back to {usual}.",
             usual=self.models.usual.name,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AccessCommands:
-    access: AccessList
-    sharing: Sharing
-    usage: UsageLog
-
-    @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
-    async def used(self, call: CommandCall) -> str:
-        lines = []
-        for chat in await self.usage.chats_today():
-            spent = await self.usage.today(chat)
-            cost = f", {format_cost(spent.cost)}" if spent.priced else ""
-            lines.append(f"- {chat}: {number(spent.tokens)}{cost}")
-        return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("Nobody has used anything today.")
-
-    @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
-    async def let_in(self, call: CommandCall) -> CommandResult:
-        """/letin ID; under MEMORY_SCOPE=family a role stands behind it, and ID may be a group's that is let in"""
-        number, _space, role = call.argument.partition(" ")
-        role = role.strip().lower()
-        if not self.sharing.enabled or role not in (FAMILY, GUEST):
-            user = _user_in(call)
-            if self.sharing.enabled:
-                return Answer(
-                    _("As what may {user} use me? The family reads what is shared; a guest does not.", user=user),
-                    (admission_buttons(user, asks_for_role=True),),
-                )
-            await self.access.let_in(user)
-            return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
-        group = re.fullmatch(r"-\d{1,15}", number)
-        user = int(group[0]) if group is not None else _user_in(replace(call, argument=number))
-        if user > 0:
-            await self.access.let_in(user)
-        owner = self.access.owner_of(user)
-        await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
-        if group is not None:
-            return (
-                _("{user} reads what the family shares now.", user=user)
-                if role == FAMILY
-                else _("{user} no longer reads what the family shares.", user=user)
-            )
-        if role == GUEST:
-            return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
-        return _("{user} is one of the family now: ask them to write again.", user=user)
-
-    @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
-    async def keep_out(self, call: CommandCall) -> str:
-        user = _user_in(call)
-        await self.access.refuse(user)
-        return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
-
-
-def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
-    """Lets somebody in; asks_for_role: as one of the family or as a guest."""
-    if not asks_for_role:
-        return (Button(_("Let in"), f"/letin_{user}"),)
-    return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")
-
-
-def _user_in(call: CommandCall) -> int:
-    match = re.fullmatch(r"#?(\d{1,15})", call.argument)
-    if match is None:
-        raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
-    return int(match[1])
 
 
 def language_called(name: str) -> str | None:

@@ -14,7 +14,7 @@ from telegram.constants import ChatMemberStatus, ChatType
 from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
-from bot.commands.settings import admission_buttons
+from bot.commands.people import admission_buttons
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, readable, reason_of, send_part
 from bot.telegram.rendering import render

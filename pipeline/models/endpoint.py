@@ -46,9 +46,8 @@ class Endpoint:
 
     base_url: str | None  # None: OpenAI's own
     api_key: str
-    why_lost: Callable[[], Awaitable[str]] | None = (
-        None  # why a connection was lost, where more is known than that it was
-    )
+    # why a connection was lost, where more is known than that it was
+    why_lost: Callable[[], Awaitable[str]] | None = None
 
     @property
     def address(self) -> str:
