@@ -16,11 +16,10 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
 from bot.commands.reminders import ReminderCommands
-from bot.commands.settings import SettingsCommands
+from bot.commands.settings import SettingsCommands, VoiceCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
-from bot.commands.voice import VoiceCommands
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages

@@ -1,4 +1,4 @@
-"""/settings /language /timezone /notices /rich /model: what holds for a chat, and how it is changed."""
+"""/settings /language /timezone /notices /voice /rich /model: what holds for a chat, and how it is changed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.clock import Clock
     from memory.log.sessions import Session
+    from memory.service.preferences import PreferenceStore
     from memory.service.usage import PriceOf
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
@@ -37,12 +38,12 @@ _PRESENT_RICH = {
 }
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
 
-VOICE_NOW = {
+_PRESENT_VOICE = {
     VoiceReplies.AUTO: N_("Voice messages: **when you send one**, my answer comes as one as well."),
     VoiceReplies.ALWAYS: N_("Voice messages: **every answer** comes as one as well."),
     VoiceReplies.NEVER: N_("Voice messages: **none** from me."),
 }
-"""What /voice says, by what holds."""
+VOICE = {VoiceReplies.AUTO: N_("When I speak"), VoiceReplies.ALWAYS: N_("Always"), VoiceReplies.NEVER: N_("Never")}
 
 DEFAULT = "default"
 
@@ -108,7 +109,7 @@ class SettingsCommands:
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
-            *([("voice", _("Voice"), _(VOICE_NOW[chosen.voice or VoiceReplies.AUTO]))] if self.speaks else []),
+            *([("voice", _("Voice"), _(_PRESENT_VOICE[chosen.voice or VoiceReplies.AUTO]))] if self.speaks else []),
             ("rich", _("Layout"), _("Tables and headings: **{present}**.", present=_(RICH[is_rich]))),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
             ("private", _("Start a private talk"), privacy),
@@ -135,8 +136,8 @@ class SettingsCommands:
     async def _language_buttons(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
         current = (await self.services.preferences.get(chat)).language
-        named = [choice_button(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
-        auto = choice_button(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
+        named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
+        auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("Time zone of this chat"), "[CITY]", repeatable=True, access=Access.MANAGERS)
@@ -175,9 +176,7 @@ class SettingsCommands:
         if notices:
             await self.services.preferences.change(call.session.address.owner, notices=Notices(notices))
         present = self.services.notices_of(call.session.id)
-        choice = [
-            choice_button(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()
-        ]
+        choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
     @command("rich", N_("How tables and headings look"), "[on|off]", repeatable=True, access=Access.MANAGERS)
@@ -190,7 +189,7 @@ class SettingsCommands:
             await self.services.preferences.change(chat, rich=chosen == "on")
         present = (await self.services.preferences.get(chat)).rich
         ways = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
-        choice = [choice_button(label, text, chosen=value is present) for label, text, value in ways]
+        choice = [_choice(label, text, chosen=value is present) for label, text, value in ways]
         return Answer(_(_PRESENT_RICH[present]), (tuple(choice), (all_settings(),)))
 
     @command(
@@ -252,6 +251,22 @@ class SettingsCommands:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class VoiceCommands:
+    preferences: PreferenceStore
+
+    @command("voice", N_("Which answers I speak"), "[auto|always|never]", repeatable=True, access=Access.MANAGERS)
+    async def voice(self, call: CommandCall) -> CommandResult:
+        chat, value = call.session.address.owner, call.argument.lower()
+        if value and value not in set(VoiceReplies):
+            raise WrongArgument(_("/voice takes auto, always or never."))
+        if value:
+            await self.preferences.change(chat, voice=VoiceReplies(value))
+        present = self.preferences.known(chat).voice or VoiceReplies.AUTO
+        choice = [_choice(_(label), f"/voice {name}", chosen=name is present) for name, label in VOICE.items()]
+        return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
+
+
 def language_called(name: str) -> str | None:
     """The code of the language of the interface that somebody calls `name`, in any of them; None for no such one."""
     if (code := known_language(name.strip())) is not None:
@@ -278,7 +293,7 @@ def _all_languages() -> str:
     return ", ".join(LANGUAGES.values())
 
 
-def choice_button(label: str, text: str, *, chosen: bool) -> Button:
+def _choice(label: str, text: str, *, chosen: bool) -> Button:
     return Button(f"✓ {label}" if chosen else label, text, in_place=True)
 
 
