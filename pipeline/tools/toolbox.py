@@ -73,16 +73,17 @@ class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
     messages: what a write may cite, and what was read besides: the conversation in view, and what the turn's tools
-    said. written: the entries that the turn's tools made, so that the commit can say where they came from. recalled:
-    those that the turn has recalled already, since each counts once a turn. notices: where the user is asked under the
-    answer. inbox_ids: the updates that the turn answers. private: nothing is kept.
-    model: the one that calls. asking: how the person is asked meanwhile; None: nobody is there. language: of what a
-    tool leaves for the person to read; what it answers is for the model, and English.
+    said. recalled_text: what the request holds of memory. written: the entries that the turn's tools made, so that the
+    commit can say where they came from. recalled: those that the turn has recalled already, since each counts once a
+    turn. notices: where the user is asked under the answer. inbox_ids: the updates that the turn answers. private:
+    nothing is kept. model: the one that calls. asking: how the person is asked meanwhile; None: nobody is there.
+    language: of what a tool leaves for the person to read; what it answers is for the model, and English.
     """
 
     owner: str
     session_id: str
     messages: tuple[Message, ...] = ()
+    recalled_text: str = ""
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
     notices: list[Notice] = field(default_factory=list)
