@@ -188,6 +188,7 @@ class Recall:
         return Passage(lines.text, worst(provenances), messages=tuple(messages))
 
     async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
+        """What fits a message or a part of it; where it is no mere chatter, ranked."""
         found = await self._search.for_message(text, owner, len(visible.messages))
         return found if is_chatter(text) else await self._ranked(found, owner, visible, own)
 
