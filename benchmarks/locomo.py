@@ -96,9 +96,9 @@ class Asking:
         volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
         return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
-    async def looked_up(self, session: Session, question: str, tokens: int) -> str:
-        """What memory_recall shows to who sends it a question in several wordings at once."""
-        page = await self._reader.search(wordings(question), session.owner, Wanted(Filter(), 1, tokens))
+    async def looked_up(self, session: Session, question: str, tokens: int, prompt: str = "") -> str:
+        """What memory_recall shows to who sends it a question in several wordings at once, with a prompt in view."""
+        page = await self._reader.search(wordings(question), session.owner, Wanted(Filter(), 1, tokens, prompt))
         return page.passage.text if page is not None else ""
 
     async def ask(
@@ -110,7 +110,7 @@ class Asking:
         """
         started = time.perf_counter()
         relevant = await self.relevant(session, message or question.text)
-        relevant += await self.looked_up(session, question.text, tool_tokens) if tool_tokens else ""
+        relevant += await self.looked_up(session, question.text, tool_tokens, relevant) if tool_tokens else ""
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])

@@ -235,6 +235,11 @@ class AlreadyInPrompt:
         return turn is not None and turn in self.turns and is_quoted_from(content, self.turns[turn])
 
 
+def quotes_in(prompt: str) -> frozenset[str]:
+    """What the lines of a prompt quote of earlier conversations, each exchange as one text, without its moment."""
+    return frozenset(_HEAD.sub("", line) for line in prompt.splitlines())
+
+
 def _sentences(text: str) -> frozenset[str]:
     """What a text says, sentence by sentence, however it is laid out."""
     parts = (_MARKS.sub("", part) for line in text.splitlines() for part in _ENDS.split(line))

@@ -91,8 +91,8 @@ on the former cross-fitted and on the other half: 84.1 and 44 (0.65: 83.5 and 46
 has 82.2 and 43, one fitted on LoCoMo alone 84.6 and 23.
 """
 
-_FULL_ENTRY = Features(fit=1.0, coverage=1.0)
-_FULL_MESSAGE = replace(_FULL_ENTRY, surroundings=1.0)
+_FULL_ENTRY = Features(fit=1.0, coverage=1.0).weighed(RANKING)
+_FULL_MESSAGE = Features(fit=1.0, coverage=1.0, surroundings=1.0).weighed(RANKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Ranked:
     """Hits, best first, the score and the features of each, and what was said around them.
 
     standing_out: how far the nearest in meaning stands out from the rest, in deviations; 0 without vectors.
-    answering: the best score, as a part of what one of its kind has that is first by its words, stands beside such ones
-    and covers all of the question.
+    answering: the best score by words alone, as a part of what one of its kind has that is first, stands beside such
+    ones and covers all of the question.
     """
 
     hits: list[Hit]
@@ -185,15 +185,13 @@ async def by_features(
     there = [hit for hit in hits if hit.turn_id is None or hit.id in around]
     asked_question = Question(question, there, around, similarities)
     described = [(asked_question.features(hit), hit) for hit in there]
-    by_words = WITH_VECTORS if similarities else RANKING
-    weights = by_words
+    weights = RANKING
     if similarities:
-        weights = by_words.mixed(BY_MEANING, share_of_words([features for features, _ in described]))
+        weights = WITH_VECTORS.mixed(BY_MEANING, share_of_words([features for features, _ in described]))
     scored = [(features, max(LEAST_SCORE, features.weighed(weights)), hit) for features, hit in described]
     scored.sort(key=lambda item: item[1], reverse=True)
-    full_entry, full_message = _FULL_ENTRY.weighed(by_words), _FULL_MESSAGE.weighed(by_words)
     parts = (
-        features.weighed(by_words) / (full_entry if hit.turn_id is None else full_message)
+        features.weighed(RANKING) / (_FULL_ENTRY if hit.turn_id is None else _FULL_MESSAGE)
         for features, hit in described
     )
     return Ranked(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text, to_text
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
-from memory.search.formatting import CHUNK, Line, NoSuchPage, Paging, ResultPage, cut, excerpt, said_by
+from memory.search.formatting import CHUNK, Line, NoSuchPage, Paging, ResultPage, cut, excerpt, quotes_in, said_by
 from memory.search.search import SCORE, conditions, sources
 from memory.store.entry import TYPED_KINDS
 from memory.store.index import IN_PART, ROW, part_of, source_of
@@ -200,11 +200,15 @@ class NothingThere(MnemeError):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for, and how much of it is shown: the page (from 1) and its tokens."""
+    """What is looked for, and how much of it is shown: the page (from 1) and its tokens.
+
+    prompt: what the asker has before them. What it quotes of a conversation as it would be shown is left out.
+    """
 
     only: Filter
     page: int
     tokens: int
+    prompt: str = ""
 
 
 class MemoryReader:
@@ -223,7 +227,8 @@ class MemoryReader:
     async def search(self, queries: Sequence[str], owner: str, requested: Wanted) -> ResultPage | None:
         """What fits the queries, the best of each first; before it, whole, the entries that have a query as their name.
 
-        A long entry that alone is asked for has pages of its own. None: nothing fits. Raises NoSuchPage.
+        A long entry that alone is asked for has pages of its own. What is left out is counted in the first line.
+        None: nothing fits. Raises NoSuchPage.
         """
         paging = Paging(requested.tokens, self._counter)
         called = {
@@ -242,8 +247,11 @@ class MemoryReader:
             await self._recall.recall(query, owner, requested.only, MOST_RESULTS, numbered=True) for query in queries
         ]
         unique = _once(hit for turns in zip_longest(*groups) for hit in turns if hit is not None)
-        lines += [_line(hit) for hit in unique if hit.hit.name is None or hit.hit.id not in called]
-        return await _listed(paging, lines, requested.page)
+        quoted = quotes_in(requested.prompt)
+        unseen = [hit for hit in unique if hit.said not in quoted]
+        lines += [_line(hit) for hit in unseen if hit.hit.name is None or hit.hit.id not in called]
+        left_out = len(unique) - len(unseen)
+        return await _listed(paging, lines, requested.page, f"({left_out} quoted to you already)" if left_out else "")
 
     async def about_path(self, path: str, owner: str, requested: Wanted) -> ResultPage | None:
         """The memories for a path. None: there are none."""
@@ -357,11 +365,11 @@ def _line(result: RecallResult) -> Line:
     return Line(f"- {result.text}", result.provenance, result.hit.id if result.hit.name is not None else None)
 
 
-async def _listed(paging: Paging, lines: Sequence[Line], number: int) -> ResultPage | None:
+async def _listed(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
     async def fetch(start: int) -> Sequence[Line]:
         return lines[start : start + CHUNK]
 
-    return await paging.page(fetch, len(lines), number) if lines else None
+    return await paging.page(fetch, len(lines), number, head) if lines or head else None
 
 
 def _page_of_entry(pages: Sequence[Line], number: int, name: str) -> ResultPage:

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
@@ -47,10 +48,11 @@ the tune half of our own chats, and 0.7% of those that name both people in a pri
 """
 LEAST_COVERAGE_OF_TALK = 0.5
 """The same for what greets or thanks, or else asks for nothing: many have said as much before."""
-LEAST_STANDING_OUT = 0.65
+LEAST_STANDING_OUT = 0.9
 """Where something is nearer in meaning by so much, it is shown all the same (memory/search/vector_search.py).
 
-Measured as the coverage: 0.4 lets 23 to 25% of off-topic requests show something, 0.65 22 to 24%, without vectors 20%.
+Measured as the coverage, by "I" and "you": 0.65 lets 22% of off-topic requests show something, 0.9 18%, 1.1 17 to 18%,
+but then nothing of fewer than 14 texts stands out enough.
 """
 LEAST_TOLD = 0.25
 """A piece of a message is looked up only where memory has as much to say to it: coverage times the best BM25, by the
@@ -140,9 +142,8 @@ class Recall:
             together = [f"{before}\n{message}" for before in _exchange_before(visible)]
             asked += [await self._looked_up(text, owner, visible, own) for text in together]
         if not parts and not any(each.answer for each in (lookup, *asked)):
-            asked += [
-                await self._looked_up(text, owner, visible) for text in await self._telling(message, owner, visible)
-            ]
+            pieces = await self._telling(message, owner, visible)
+            asked += [await self._ranked(found, owner, visible) for found in pieces]
         return replace(lookup, asked=asked)
 
     async def relevant(
@@ -187,13 +188,16 @@ class Recall:
         return Passage(lines.text, worst(provenances), messages=tuple(messages))
 
     async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
+        """What fits a message or a part of it; where it is no mere chatter, ranked."""
+        found = await self._search.for_message(text, owner, len(visible.messages))
+        return found if is_chatter(text) else await self._ranked(found, owner, visible, own)
+
+    async def _ranked(self, found: Found, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
         """What was found for a message or a part of it, ranked where memory has anything to say to it.
 
         own: what answers holds a word of these at the least.
         """
-        found = await self._search.for_message(text, owner, len(visible.messages))
-        if is_chatter(text):
-            return found
+        text = found.message
         if own is not None:
             own_memories, own_workflows = (
                 [hit for hit in hits if own.term_counts(hit.content)] for hits in (found.memories, found.workflows)
@@ -214,16 +218,17 @@ class Recall:
         answers = covered or (not speaks and best.standing_out >= LEAST_STANDING_OUT)
         return replace(found, answer=best if answers else None)
 
-    async def _telling(self, message: str, owner: str, visible: Transcript) -> list[str]:
-        """The pieces of a message that memory has most to say to, by words alone, the best first."""
-        measured: list[tuple[float, str]] = []
+    async def _telling(self, message: str, owner: str, visible: Transcript) -> list[Found]:
+        """What was found for the pieces of a message that memory has most to say to, by words alone, the best first."""
+        measured: list[tuple[float, str, Found]] = []
         much = math.log(2 + (await self._database.value("SELECT max(id) FROM messages") or 0))
         for piece in pieces_of(message):
-            found = await self._search.for_sentence(piece, owner, len(visible.messages))
+            found = await self._search.for_message(piece, owner, len(visible.messages))
             hits = [*itertools.islice(filter(_unseen(visible), found.passages), CANDIDATES)]
             best = await by_features(piece, hits, self._database)
-            measured.append((best.coverage * max((hit.score for hit in hits), default=0.0) / much, piece))
-        return [piece for told, piece in sorted(measured, reverse=True)[:PIECES] if told >= LEAST_TOLD]
+            measured.append((best.coverage * max((hit.score for hit in hits), default=0.0) / much, piece, found))
+        best_pieces = sorted(measured, key=itemgetter(0, 1), reverse=True)[:PIECES]
+        return [found for told, _, found in best_pieces if told >= LEAST_TOLD]
 
     async def recall(
         self, query: str, owner: str | None, only: Filter, limit: int, *, numbered: bool = False

@@ -251,12 +251,6 @@ class Search:
             groups[row["part"] if hit.shared_by is None else 2].append(hit)
         return Found(groups[0], groups[1], groups[2], message, owner)
 
-    async def for_sentence(self, sentence: str, owner: str, visible: int) -> Found:
-        """The passages for a sentence of a message, found as for a whole message."""
-        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
-        passages = await self.find(sentence, owner, only=only, limit=PASSAGES + visible, shared=True)
-        return Found(passages=passages, message=sentence, owner=owner)
-
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
         rows = await self._best(query, owner, only, [(only.kinds, limit)], _SCORES)

@@ -21,7 +21,7 @@ import structlog
 from memory.errors import MnemeError
 from memory.messages import Role
 from memory.search.search import NOT_COMPARED, Similarities, Similarity, key_of
-from memory.search.vectors import EmbedderError, quantised
+from memory.search.vectors import EmbedderError
 from memory.text.words import plain
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ def _stem(word: str) -> str:
 
 log = structlog.get_logger(__name__)
 
+BARE_QUESTIONS = ("What?", "Was?", "Что?", "¿Qué?", "Quoi ?", "什么？")
+"""What all questions have in common tells nothing of what one asks for: the mean of these is taken off its vector.
+
+R@10 of cosines alone on all paraphrases (benchmarks/paraphrases.py) is 56 with it and 42 without, across languages 53
+and 36; taking off "?" alone gives 49 and 43, the mean of the owner's vectors 40 and 33.
+"""
 PATIENCE = 1.0
 """Seconds that a turn waits for the vectors of its question; then words alone must do."""
 REST = 30.0
@@ -111,13 +117,13 @@ class OwnerVectors:
             raise EmbedderError(
                 f"its vectors have {query_vectors.shape[1]} numbers now, and had {self.vectors.shape[1]}."
             )
-        directions = query_vectors / (np.linalg.norm(query_vectors, axis=1, keepdims=True) + _LEAST_NORM)
+        queries = directions(query_vectors)
         cosines = np.empty((len(query_vectors), len(self.keys)), np.float32)
         exact = np.empty((_CHUNK, query_vectors.shape[1]), np.float32)
         for start in range(0, len(self.keys), _CHUNK):
             part = self.vectors[start : start + _CHUNK]
             exact[: len(part)] = part
-            cosines[:, start : start + len(part)] = directions @ exact[: len(part)].T
+            cosines[:, start : start + len(part)] = queries @ exact[: len(part)].T
         return cosines / self.norms
 
 
@@ -130,6 +136,7 @@ class VectorSearch:
         self._embedder = embedder
         self._owners: OrderedDict[str, OwnerVectors] = OrderedDict()
         self._model: int | None = None
+        self._bare_question = np.empty(0, np.float32)
         self._rests_until = 0.0
         self._reading: set[asyncio.Task[OwnerVectors]] = set()
         self._expected: OrderedDict[str, asyncio.Task[list[Vector]]] = OrderedDict()
@@ -181,8 +188,12 @@ class VectorSearch:
         if not reading.done() or not len((vectors := reading.result()).keys):
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
-        queries = [quantised(vector) for vector in await self._embedded(question, without_names(question, speakers))]
-        compared = await asyncio.to_thread(QueryComparison, vectors, np.array([queries[0], queries[-1]], np.float32))
+        queries = directions(await self._embedded(question, without_names(question, speakers)))
+        if queries.shape[1] != len(self._bare_question):
+            bare = await self._embedder.embed(BARE_QUESTIONS, are_queries=True)
+            self._bare_question = directions(bare).mean(axis=0)
+        queries -= self._bare_question
+        compared = await asyncio.to_thread(QueryComparison, vectors, queries[[0, -1]])
         met = {key_of(hit) for hit in hits}
         near = vectors.keys[compared.nearest(most)].tolist()
         results = await self._search.these([abs(key) for key in near if key not in met], owner, only)
@@ -252,6 +263,13 @@ class QueryComparison:
         counts = (there == around) & (conversations[there] == conversations[places, None])
         best: NDArray[np.float32] = np.where(counts, self._scaled[1][there], -np.inf).max(axis=1)
         return np.where(np.isneginf(best), np.float32(0), best)
+
+
+def directions(vectors: Sequence[Vector] | NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length 1, a row each."""
+    rows = np.array(vectors, np.float32)
+    result: NDArray[np.float32] = rows / (np.linalg.norm(rows, axis=1, keepdims=True) + _LEAST_NORM)
+    return result
 
 
 def _greatest(values: NDArray[np.float32], most: int) -> NDArray[np.intp]:

@@ -54,7 +54,8 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
             return await reading.around(around, context.owner, tokens)
         begins, ends = span_of(since, until, reading.zone(context.owner))
         known_kinds = [_known(kind) for kind in kinds]
-        request = Wanted(Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends), page, tokens)
+        only = Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends)
+        request = Wanted(only, page, tokens, context.recalled_text)
         if queries and not every:
             result_page = await reading.search(queries, context.owner, request)
         elif queries or begins or ends:

@@ -73,9 +73,9 @@ class ToolContext:
     owner: str
     session_id: str
     messages: tuple[Message, ...] = ()  # the conversation in view and what the turn's tools said: what a write may cite
-    written: list[int] = field(
-        default_factory=list
-    )  # by the turn's tools, so that the commit can say where they came from
+    recalled_text: str = ""  # what the request holds of memory
+    # by the turn's tools, so that the commit can say where they came from
+    written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)  # by this turn already, since each counts once a turn
     notices: list[Notice] = field(default_factory=list)  # the questions under the answer
     inbox_ids: tuple[int, ...] = ()  # of the updates that the turn answers

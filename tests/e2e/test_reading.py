@@ -195,6 +195,63 @@ async def test_the_pages_of_a_search_go_on_where_the_last_one_ended(
     assert sorted(seen) == sorted(f"n{number}" for number in range(12))
 
 
+async def test_what_the_request_quotes_is_left_out_of_a_search_and_counted(
+    person: Person, model: ModelServer, store: Store, session: Session
+) -> None:
+    await store.exchange(session, "The lighthouse is white", "I see.")
+    await store.sessions.clear_messages(session.id)
+    await store.exchange(session, "My boat is called Kolibri", "A nice name.")
+    await store.sessions.clear_messages(session.id)
+    queries = ["lighthouse", "my boat"]
+    answers = await use(
+        person,
+        model,
+        recall(queries=queries[:1]),
+        recall(queries=queries),
+        recall(queries=queries[:1], every=True),
+        say="What colour is the lighthouse?",
+    )
+    assert "The lighthouse is white" in str(model.requests[-1])
+    assert answers[0] == "(1 quoted to you already)"
+    assert answers[1].splitlines() == [
+        "(1 quoted to you already)",
+        "- [2026-02-07 12:15, conversation, message 3] User: My boat is called Kolibri | Assistant: A nice name.",
+    ]
+    assert "The lighthouse is white" in answers[2]
+
+
+async def test_what_is_quoted_in_part_is_found_again(
+    person: Person, model: ModelServer, store: Store, session: Session
+) -> None:
+    said = f"The lighthouse is white. {'Seagulls everywhere. ' * 20}The keeper is called Marek."
+    await store.exchange(session, said, "I see.")
+    await store.sessions.clear_messages(session.id)
+    (answer,) = await use(person, model, recall(queries="keeper Marek"), say="What colour is the lighthouse?")
+    assert "The keeper is called Marek." in answer
+
+
+async def test_pages_of_what_is_not_quoted_go_on_where_the_last_one_ended(
+    person: Person, model: ModelServer, store: Store, session: Session
+) -> None:
+    for number in range(24):
+        await store.exchange(session, f"Lighthouse {number} stands on the {'rocky ' * 40}cliff", "I see.")
+    await store.sessions.clear_messages(session.id)
+    calls = [recall(queries="lighthouse cliff", page=page, tokens=300) for page in range(1, 6)]
+    answers = await use(person, model, *calls, say="Which lighthouse stands on the cliff?")
+    quoted = {int(number) for number in re.findall(r"Lighthouse (\d+) ", str(model.requests[-1].messages[1]))}
+    left_out = int(answers[0].removeprefix("(").partition(" quoted to you already)\n")[0])
+    seen: list[int] = []
+    for page in answers:
+        assert page.startswith(f"({left_out} quoted to you already)\n")
+        seen += [int(number) for number in re.findall(r"Lighthouse (\d+) ", page)]
+        more = re.search(r"\n\((\d+) more: page=(\d+)\)$", page)
+        assert (int(more[1]) if more else 0) == 24 - left_out - len(seen)
+        if more is None:
+            break
+    assert left_out == len(quoted)
+    assert sorted([*seen, *quoted]) == list(range(24))
+
+
 async def test_a_time_bounds_what_is_found_and_alone_lists_what_was_said_then(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:

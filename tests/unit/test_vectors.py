@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.search.vector_search import OwnerVectors, without_names
-from memory.search.vectors import EmbedderError, embedded_form, quantised
+from memory.search.search import MESSAGE_KIND, Filter, Search, key_of
+from memory.search.vector_search import BARE_QUESTIONS, OwnerVectors, VectorSearch, without_names
+from memory.search.vectors import EmbedderError, Embedding, Vectors, embedded_form, quantised
+from tests.support.servers.embedder import MeaningEmbedder
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
 
 NUMBERS = st.floats(-1000, 1000, allow_nan=False, width=32)
 
@@ -49,3 +59,21 @@ def test_the_names_of_speakers_are_left_out_of_a_question() -> None:
 def test_who_said_it_stands_before_what_was_said() -> None:
     assert embedded_form("user", "hello") == "User: hello"
     assert embedded_form("Ann B", "hello") == "Ann B: hello"
+
+
+async def test_what_asks_like_any_question_is_not_taken_for_what_one_asks_about(
+    database: Database, clock: FakeClock
+) -> None:
+    store, vectors = Store.over(database, clock), Vectors(database)
+    asking = {word: "asking" for question in BARE_QUESTIONS for word in re.findall(r"\w+", question.casefold())}
+    embedder = MeaningEmbedder({**asking, "really": "asking", "dachshund": "dog", "pet": "dog"})
+    session = await store.session("ann")
+    for text in ("What? Really? What?", "The dachshund is asleep on the new carpet in the hall", "It rained"):
+        await store.exchange(session, text, "I see.")
+    embedding = Embedding(vectors, embedder)
+    while await embedding.some():
+        pass
+    only = Filter(kinds=[MESSAGE_KIND])
+    near = await VectorSearch(Search(database), vectors, embedder).of("What of the pet?", session.owner, [], only)
+    best = max(near.found, key=lambda hit: near.of[key_of(hit)].bare)
+    assert best.content.startswith("The dachshund")
