@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from bot.app import App
+    from bot.jobs.replication import Replication
     from bot.monitoring import Health
     from bot.sessions import SessionQueues
     from bot.web import Entrance
@@ -60,6 +61,7 @@ class Metrics:
         self._outbox = Gauge("mneme_outbox_length", "Replies that are not sent yet.", registry=registry)
         self._memories = Gauge("mneme_memories", "Live memories by kind.", ["kind"], registry=registry)
         self._healthy = Gauge("mneme_healthy", "1 while polling and the database live.", registry=registry)
+        self._replica: Gauge | None = None
         for outcome in ("answered", "stopped", "failed"):
             self._turns.labels(outcome)  # so that a rate can be told from the first one on
 
@@ -77,7 +79,9 @@ class Metrics:
     def error_logged(self, logger: str) -> None:
         self._errors.labels(logger).inc()
 
-    async def page(self, database: Database, health: Health, lanes: SessionQueues) -> bytes:
+    async def page(
+        self, database: Database, health: Health, lanes: SessionQueues, replication: Replication | None = None
+    ) -> bytes:
         """Everything in the text format of Prometheus. Raises StoreError."""
         running, waiting = lanes.load()
         self._running.set(running)
@@ -90,6 +94,10 @@ class Metrics:
         for kind, number in result.memories.items():
             self._memories.labels(kind).set(number)
         self._healthy.set(await health.trouble() is None)
+        if replication is not None and (age := replication.age) is not None:
+            if self._replica is None:  # where there is no replica, no age of 0 is to be read
+                self._replica = Gauge("mneme_replica_age_seconds", "Since it was whole.", registry=self._registry)
+            self._replica.set(age.total_seconds())
         return generate_latest(self._registry)
 
 
@@ -112,7 +120,7 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
 
     async def measured(request: Request) -> Response:
         try:
-            text = await metrics.page(app.database, app.health, app.runner.lanes)
+            text = await metrics.page(app.database, app.health, app.runner.lanes, app.replication)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", 503)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

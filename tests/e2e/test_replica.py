@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import cli
 from bot.services import replica_of
+from bot.web.metrics import Metrics
 from config.errors import ConfigurationError
 from memory.errors import StoreError
 from memory.store.database import Database
@@ -242,6 +243,18 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
             async with asyncio.timeout(60):  # Litestream tries again when it sees fit
                 while replication.age != timedelta():
                     await replication.look()
+
+
+async def test_the_metrics_tell_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
+    metrics = Metrics()
+    async with start(replica_url=str(place)) as app:
+        page = (await metrics.page(app.database, app.health, app.runner.lanes, app.replication)).decode()
+        assert "mneme_replica_age_seconds" not in page  # an age of 0 would be a lie
+        async with replicating(app, clock) as replication:
+            assert await replication.synced(PATIENCE)
+            clock.forward(seconds=90)
+            page = (await metrics.page(app.database, app.health, app.runner.lanes, app.replication)).decode()
+    assert "mneme_replica_age_seconds 90.0" in page
 
 
 async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
