@@ -245,7 +245,7 @@ def test_a_damaged_installation_can_be_restored_over(lived: Path, archive: Path,
         assert restored.execute("SELECT count(*) FROM messages").fetchone() == (2,)
 
 
-def test_the_data_of_a_running_bot_is_not_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
+def test_the_data_of_a_forked_bot_is_not_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
     with only_runner(lived), pytest.raises(StoreError, match=r"A bot is running on .*: stop it first"):
         restore_into(lived, clock).run(archive, replace=True)
 

@@ -16,6 +16,7 @@ from bot.console.console import InvalidChatName, console_address
 from tests.support.consolidating import answered
 from tests.support.figures import figures
 from tests.support.servers.model import Fails, Says
+from tests.support.starter import run_mneme
 from tests.support.terminals import PATIENCE
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Mneme:
 
     async def __call__(self, *arguments: str | bytes, stdin: bytes = b"", **changes: str) -> tuple[int, str, str]:
         """Its exit status, and what it wrote to standard output and to standard error."""
+        if "LC_ALL" not in changes:
+            environment = self._environment | changes
+            return await asyncio.to_thread(run_mneme, *arguments, environment=environment, stdin=stdin)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

@@ -9,7 +9,6 @@ import os
 import re
 import sqlite3
 import subprocess
-import sys
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,6 +32,7 @@ from memory.transfer.backup import Backup
 from memory.transfer.replica import Replica, ReplicaPlace
 from tests.support.servers.model import ModelServer, Refuses
 from tests.support.servers.telegram import BotApiServer
+from tests.support.starter import run_mneme
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -54,16 +54,10 @@ class Installation:
 
     async def doctor(self, *arguments: str) -> tuple[int, str]:
         """Exit status and what was said by a process of its own."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "doctor", *arguments),
-            env=os.environ | self.environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        said, complaint = await process.communicate()
-        assert complaint == b""
-        assert process.returncode is not None
-        return process.returncode, said.decode()
+        environment = os.environ | self.environment
+        status, said, complaint = await asyncio.to_thread(run_mneme, "doctor", *arguments, environment=environment)
+        assert complaint == ""
+        return status, said
 
     async def findings(self) -> dict[str, Finding]:
         """What was found, by name, without the second that a process takes to start."""

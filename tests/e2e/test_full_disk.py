@@ -12,7 +12,7 @@ import pytest
 from bot.telegram import inbox, sources
 from config.waiting import Backoff
 from memory.errors import StoreError
-from tests.support.processes import bot_environment, running_bot
+from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import Calls, Says
 from tests.support.serving import ANN, STRANGER, texts
 
@@ -190,7 +190,7 @@ async def test_f34_a_disk_that_is_full_beneath_a_real_process(
 ) -> None:
     environment = bot_environment(telegram, model, ANN)
     model.script(Says("Noted."), Calls((("note_add", {"name": "boat", "content": "Aurora"}),)), Says("I tried."))
-    async with running_bot(environment, tmp_path) as process:
+    async with forked_bot(environment, tmp_path) as process:
         telegram.user_says("before", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "Noted."))
         _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)

@@ -16,10 +16,11 @@ from structlog.testing import capture_logs
 from bot.telegram import inbox
 from memory.service.jobs import JobLog
 from tests.support.fakes import Person
-from tests.support.processes import bot_environment, running_bot
+from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import labels, press
+from tests.support.starter import Program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 ANN = 1001
 
-Run = Callable[[], AbstractAsyncContextManager[asyncio.subprocess.Process]]
+Run = Callable[[], AbstractAsyncContextManager[Program]]
 
 
 @pytest.fixture
@@ -47,9 +48,9 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
     """Starts `mneme run` as a process of its own; it is killed at the end of the block if it still runs."""
 
     @contextlib.asynccontextmanager
-    async def running() -> AsyncIterator[asyncio.subprocess.Process]:
+    async def running() -> AsyncIterator[Program]:
         environment = bot_environment(telegram, model, ANN, ANN + 1)
-        async with running_bot(environment, tmp_path) as process:
+        async with forked_bot(environment, tmp_path) as process:
             yield process
 
     return running

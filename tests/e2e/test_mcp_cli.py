@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.mcp_servers import SCRIPT, Servers
+from tests.support.starter import run_mneme
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,15 +24,7 @@ class Shell:
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         """Exit status, standard output, standard error."""
-        done = subprocess.run(  # noqa: S603  # our own program
-            [sys.executable, "-m", "bot", "mcp", *arguments],
-            env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=100,
-        )
-        return done.returncode, done.stdout, done.stderr
+        return run_mneme("mcp", *arguments, environment=os.environ | environment)
 
     def done(self, *arguments: str) -> str:
         """Standard output of what must succeed."""

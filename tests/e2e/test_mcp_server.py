@@ -39,7 +39,7 @@ from tests.support.memory_clients import (
     over_stdio,
     served,
 )
-from tests.support.processes import ROOT, bot_environment, running_bot
+from tests.support.processes import ROOT, bot_environment, forked_bot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -247,12 +247,12 @@ async def test_a_bot_that_serves_nobody_loads_nothing_for_it() -> None:
     assert await process.wait() == 0
 
 
-async def test_the_running_bot_serves_and_ends_at_a_signal_though_programs_are_connected(
+async def test_the_forked_bot_serves_and_ends_at_a_signal_though_programs_are_connected(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     port = free_port()
     environment = bot_environment(telegram, model, 1001) | {"MCP_TOKEN": TOKEN, "WEB_PORT": str(port)}
-    async with running_bot(environment, tmp_path) as process:
+    async with forked_bot(environment, tmp_path) as process:
         telegram.user_says("/remember The lighthouse is red", chat_id=1001)
         await telegram.wait_for(lambda: telegram.sent(1001))
         async with over_http(f"http://127.0.0.1:{port}/mcp") as client:

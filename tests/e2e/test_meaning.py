@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from pipeline.models.endpoint import Endpoint
 from tests.support.fakes import Person
 from tests.support.figures import figures
 from tests.support.servers.embedder import Fault
+from tests.support.starter import run_mneme
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -346,17 +346,13 @@ async def test_the_local_model_without_its_packages_is_said_in_status_and_nothin
 
 
 async def test_the_shell_finds_what_was_said_in_other_words_and_goes_on_by_words_while_the_embedder_fails(
-    start: OpenApp, model: ModelServer, tmp_path: Path
+    start: OpenApp, model: ModelServer
 ) -> None:
     async def recall(question: str, *options: str) -> tuple[str, str]:
         settings = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "EMBEDDING_MODEL": "some-embedder"}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", "recall", question, *options,
-            env=os.environ | settings | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await process.communicate()
-        return out.decode(), err.decode()
+        environment = os.environ | settings
+        _, out, err = await asyncio.to_thread(run_mneme, "recall", question, *options, environment=environment)
+        return out, err
 
     async with start(embedding_model="some-embedder") as app:
         await talked(Person(app))

@@ -18,6 +18,7 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support import exports
 from tests.support.fakes import FakeClock
+from tests.support.starter import run_mneme
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
@@ -318,15 +319,10 @@ def test_reindex_and_migrate(shell: Shell, data: Path) -> None:
     assert shell.done("migrate").startswith(f"{data / 'mneme.db'} has format ")
 
 
-async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer, tmp_path: Path) -> None:
-    async def mneme(*arguments: str) -> tuple[int | None, str, str]:
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", *arguments, env=environment, cwd=tmp_path,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await process.communicate()
-        return process.returncode, out.decode(), err.decode()
+async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer) -> None:
+    async def mneme(*arguments: str) -> tuple[int, str, str]:
+        environment = os.environ | {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
+        return await asyncio.to_thread(run_mneme, *arguments, environment=environment)
 
     status, _, err = await mneme("memory", "add", "gate", "The gate code is a prime number")
     assert (status, err) == (0, "")

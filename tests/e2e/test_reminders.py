@@ -17,7 +17,7 @@ from memory.reminders.reminder import Repeat
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
-from tests.support.processes import bot_environment, running_bot
+from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, is_set, reminders_in
 from tests.support.serving import ANN, labels, press, texts
 
@@ -132,20 +132,20 @@ async def test_f24_killed_around_its_sending_it_comes_and_only_once(
     await memory.reminders.set(CHAT, CHAT, memory.reminders.read(CHAT, "call Ann", "2026-01-01T09:00", Repeat.ONCE))
     # killed in the middle of the sending: Telegram has not taken it
     telegram.fault("sendMessage", stall=True)
-    async with running_bot(environment, tmp_path):
+    async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
     row = await database.row("SELECT state, told_at FROM reminders")
     assert row is not None
     assert tuple(row) == ("telling", None)
     telegram.clear_faults()
     # killed after it was sent
-    async with running_bot(environment, tmp_path):
+    async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.sent(ANN))
         async with asyncio.timeout(20):
             while await database.value("SELECT state FROM reminders") != "told":
                 await asyncio.wait([asyncio.create_task(database.rows("SELECT 1"))])
     polls = len(telegram.calls_to("getUpdates"))
-    async with running_bot(environment, tmp_path):
+    async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls + 1)
     await database.close()
     assert [text.splitlines()[0] for text in texts(telegram)] == ["Reminder: call Ann"]

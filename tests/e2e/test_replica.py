@@ -25,7 +25,7 @@ from memory.store.entry import Author
 from memory.transfer.replica import Replica, ReplicaPlace, ReplicaUnreachable
 from memory.transfer.restore import Restore
 from tests.support.fakes import Person
-from tests.support.processes import bot_environment, running_bot
+from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, serving, texts
 
@@ -169,7 +169,7 @@ async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
     first, second = tmp_path / "first", tmp_path / "second"
     async with BotApiServer() as telegram:
         environment = bot_environment(telegram, model, ANN) | {"REPLICA_URL": str(place)}
-        async with running_bot(environment | {"MNEME_DATA_DIR": str(first)}, tmp_path) as former:
+        async with forked_bot(environment | {"MNEME_DATA_DIR": str(first)}, tmp_path) as former:
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             of_second = environment | {"MNEME_DATA_DIR": str(second)}
@@ -177,7 +177,7 @@ async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
             assert not (second / "mneme.db").exists()
             command = ("restore", "--replica", str(place), "--yes")
             assert await mneme(of_second, *command) == 0
-            async with running_bot(of_second, tmp_path):
+            async with forked_bot(of_second, tmp_path):
                 assert await asyncio.wait_for(former.wait(), PATIENCE) == 2
                 telegram.user_says("and now?", chat_id=ANN)
                 await telegram.wait_for(lambda: "You said: and now?" in texts(telegram), timeout=PATIENCE)

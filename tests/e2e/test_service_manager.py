@@ -17,9 +17,10 @@ import pytest
 
 from bot.monitoring import Health, ServiceManager, reporting
 from bot.telegram.service import run_telegram
-from tests.support.processes import running_bot
+from tests.support.processes import forked_bot
 from tests.support.servers.model import Holds, Says
 from tests.support.servers.telegram import BotApiServer
+from tests.support.starter import Program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -89,7 +90,7 @@ async def telegram() -> AsyncIterator[BotApiServer]:
         yield server
 
 
-Run = Callable[[], AbstractAsyncContextManager[asyncio.subprocess.Process]]
+Run = Callable[[], AbstractAsyncContextManager[Program]]
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: 
     """Starts `mneme run` with nothing but the environment that a unit has; killed at the end of the block."""
 
     @contextlib.asynccontextmanager
-    async def running() -> AsyncIterator[asyncio.subprocess.Process]:
+    async def running() -> AsyncIterator[Program]:
         environment = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT),
@@ -110,7 +111,7 @@ def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: 
             "OPENAI_BASE_URL": model.url,
             "LLM_MODEL": "scripted",
         }
-        async with running_bot(environment, tmp_path) as process:
+        async with forked_bot(environment, tmp_path) as process:
             yield process
 
     return running

@@ -18,7 +18,7 @@ from memory.reminders.reminder import Repeat, TaskSound
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
-from tests.support.processes import bot_environment, running_bot
+from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, reminders_in
 from tests.support.servers.model import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, labels, press, texts
@@ -292,16 +292,16 @@ async def test_killed_in_its_turn_it_is_answered_once_after_a_restart(
     wish = memory.reminders.read(CHAT, "look up the trains", "2026-01-01T09:00", Repeat.ONCE)
     await memory.reminders.set(CHAT, CHAT, replace(wish, task=TaskSound.ALOUD))
     model.script(Holds("This will never be"), Says("Trains run."))
-    async with running_bot(environment, tmp_path):
+    async with forked_bot(environment, tmp_path):
         await model.wait_for(lambda: len(model.requests) == 1)
     assert await database.value("SELECT state FROM reminders") == "telling"
-    async with running_bot(environment, tmp_path):
+    async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.sent(ANN))
         async with asyncio.timeout(20):
             while await database.value("SELECT state FROM outbox") != "sent":
                 await asyncio.wait([asyncio.create_task(database.rows("SELECT 1"))])
     polls = len(telegram.calls_to("getUpdates"))
-    async with running_bot(environment, tmp_path):
+    async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls + 1)
     # what is told this late is tidied away at the next start
     assert await database.value("SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')") == 0

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.servers.telegram import BotApiServer
+from tests.support.starter import start_mneme
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from tests.support.servers.model import ModelServer
+    from tests.support.starter import Program
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +40,19 @@ async def running_bot(environment: Mapping[str, str], folder: Path) -> AsyncIter
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "bot", "run", env=environment, stderr=log, cwd=folder
         )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def forked_bot(environment: Mapping[str, str], folder: Path) -> AsyncIterator[Program]:
+    """The same for those who need not know how the interpreter starts, nor how much memory a bot takes."""
+    with (folder / "log").open("ab") as log:
+        process = await start_mneme("run", environment=environment, log=log.fileno(), folder=folder)
         try:
             yield process
         finally:

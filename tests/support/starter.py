@@ -1,0 +1,197 @@
+"""Starts `mneme` without its imports, which take longer than most of what the tests have it do.
+
+A process that has imported the program forks for each command (`python -m tests.support.starter FD`). What is started
+so is a process of its own, with its arguments, environment, folder and pipes; what depends on how the interpreter
+starts, such as the locale, is tested with one that is started anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROOT = Path(__file__).parents[2]
+LONGEST_REQUEST = 1 << 17
+LONGEST_INPUT = 60_000
+"""Bytes of standard input: as many as a pipe takes before anybody reads."""
+_IMPORTED = (
+    "bot.app",
+    "bot.cli.main",
+    "bot.console.console",
+    "bot.doctor.examination",
+    "bot.telegram.service",
+    "openai.resources.chat.completions",
+    "pipeline.local.model_files",
+)
+
+
+class Program:
+    """A program that was started so, with what the tests need of asyncio's Process. Made in a running event loop."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid = pid
+        self._status = status
+        self._read = b""
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._loop.add_reader(status, self._more)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._ended.result() if self._ended.done() else None
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._ended)
+
+    def send_signal(self, number: int) -> None:
+        """Raises ProcessLookupError once it has ended."""
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _more(self) -> None:
+        if more := os.read(self._status, 64):
+            self._read += more
+            return
+        self._loop.remove_reader(self._status)
+        os.close(self._status)
+        self._ended.set_result(int(self._read))
+
+
+async def start_mneme(*arguments: str, environment: Mapping[str, str], log: int, folder: Path) -> Program:
+    """Start `mneme` with these arguments, and what it writes in a file."""
+    return Program(*await asyncio.to_thread(_fork, arguments, environment, folder, (log, log, log)))
+
+
+def run_mneme(
+    *arguments: str | bytes, environment: Mapping[str, str], stdin: bytes = b"", folder: Path | None = None
+) -> tuple[int, str, str]:
+    """The exit status of `mneme` with these arguments, and what it writes to standard output and standard error."""
+    assert len(stdin) < LONGEST_INPUT
+    (read_input, write_input), (read_output, write_output), (read_error, write_error) = (os.pipe() for _ in range(3))
+    theirs = (read_input, write_output, write_error)
+    _, status = _fork(arguments, environment, folder or Path.cwd(), theirs)
+    for descriptor in theirs:
+        os.close(descriptor)
+    os.write(write_input, stdin)  # a pipe has room for it
+    os.close(write_input)
+    with ThreadPoolExecutor(3) as readers:
+        output, error, ended = readers.map(_read_all, (read_output, read_error, status))
+    return int(ended), output.decode(), error.decode()
+
+
+def _read_all(descriptor: int) -> bytes:
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
+
+
+def _fork(
+    arguments: Sequence[str | bytes], environment: Mapping[str, str], folder: Path, standard: tuple[int, int, int]
+) -> tuple[int, int]:
+    """The number of the program, and the end of a pipe from which its exit status can be read once it has ended."""
+    request = {
+        "arguments": [os.fsdecode(argument) for argument in arguments],
+        "environment": dict(environment),
+        "folder": str(folder),
+    }
+    read_status, write_status = os.pipe()
+    control, lock, _ = _starter()
+    with lock:
+        socket.send_fds(control, [json.dumps(request).encode()], [*standard, write_status])
+    os.close(write_status)
+    number = b""
+    while not number.endswith(b"\n"):
+        number += os.read(read_status, 1)
+    return int(number), read_status
+
+
+@functools.cache
+def _starter() -> tuple[socket.socket, threading.Lock, subprocess.Popen[bytes]]:
+    """The way to the process that forks, which ends with this one."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        process = subprocess.Popen(  # noqa: S603  # our own words
+            [sys.executable, "-m", "tests.support.starter", str(its.fileno())],
+            cwd=ROOT,
+            env=os.environ | {"PTB_TIMEDELTA": "1"},
+            pass_fds=[its.fileno()],
+        )
+    return ours, threading.Lock(), process
+
+
+def serve(control: socket.socket) -> None:
+    """Fork for each request until nobody can make any more."""
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()  # what is shared stays so
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for the programs
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, LONGEST_REQUEST, 4)
+        if not message:
+            return
+        if os.fork() == 0:
+            control.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            *standard, status = descriptors
+            program = os.fork()
+            if program == 0:
+                os.close(status)
+                _become(json.loads(message), standard)
+            for descriptor in standard:
+                os.close(descriptor)
+            os.write(status, f"{program}\n".encode())
+            _, ended = os.waitpid(program, 0)
+            os.write(status, str(os.waitstatus_to_exitcode(ended)).encode())
+            os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _become(request: dict[str, object], standard: list[int]) -> None:
+    """Be the program: what the interpreter would have made of its environment is made anew."""
+    status = 1
+    try:
+        os.environ.clear()
+        os.environ.update(request["environment"])  # type: ignore[call-overload]  # as run_mneme has written it
+        os.chdir(str(request["folder"]))
+        for number, descriptor in enumerate(standard):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+        sys.argv = ["mneme", *request["arguments"]]  # type: ignore[misc]  # the same
+        from bot.cli.main import main
+
+        main()
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001  # as the interpreter does
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
