@@ -53,8 +53,8 @@ log_plainly()
 
 @pytest.hookimpl(optionalhook=True)  # so that the tests run without xdist, too
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: most tests wait, for a disk or for each other's programs."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: many tests wait for programs and for each other."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_configure() -> None:

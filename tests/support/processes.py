@@ -52,7 +52,7 @@ async def running_bot(environment: Mapping[str, str], folder: Path) -> AsyncIter
 async def forked_bot(environment: Mapping[str, str], folder: Path) -> AsyncIterator[Program]:
     """The same for those who need not know how the interpreter starts, nor how much memory a bot takes."""
     with (folder / "log").open("ab") as log:
-        process = await start_mneme("run", environment=environment, log=log.fileno(), folder=folder)
+        process = await start_mneme("run", environment=environment, file=log.fileno(), folder=folder)
         try:
             yield process
         finally:

@@ -8,6 +8,7 @@ starts, such as the locale, is tested with one that is started anew.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import gc
 import importlib
@@ -77,9 +78,13 @@ class Program:
         self._ended.set_result(int(self._read))
 
 
-async def start_mneme(*arguments: str, environment: Mapping[str, str], log: int, folder: Path) -> Program:
-    """Start `mneme` with these arguments, and what it writes in a file."""
-    return Program(*await asyncio.to_thread(_fork, arguments, environment, folder, (log, log, log)))
+async def start_mneme(
+    *arguments: str, environment: Mapping[str, str], file: int, folder: Path, own_session: bool = False
+) -> Program:
+    """Start `mneme` with these arguments. file: the descriptor of what it reads from and writes to."""
+    standard = (file, file, file)
+    started = await asyncio.to_thread(_fork, arguments, environment, folder, standard, own_session=own_session)
+    return Program(*started)
 
 
 def run_mneme(
@@ -105,13 +110,19 @@ def _read_all(descriptor: int) -> bytes:
 
 
 def _fork(
-    arguments: Sequence[str | bytes], environment: Mapping[str, str], folder: Path, standard: tuple[int, int, int]
+    arguments: Sequence[str | bytes],
+    environment: Mapping[str, str],
+    folder: Path,
+    standard: tuple[int, int, int],
+    *,
+    own_session: bool = False,
 ) -> tuple[int, int]:
     """The number of the program, and the end of a pipe from which its exit status can be read once it has ended."""
     request = {
         "arguments": [os.fsdecode(argument) for argument in arguments],
         "environment": dict(environment),
         "folder": str(folder),
+        "own_session": own_session,
     }
     read_status, write_status = os.pipe()
     control, lock, _ = _starter()
@@ -135,6 +146,12 @@ def _starter() -> tuple[socket.socket, threading.Lock, subprocess.Popen[bytes]]:
             env=os.environ | {"PTB_TIMEDELTA": "1"},
             pass_fds=[its.fileno()],
         )
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
     return ours, threading.Lock(), process
 
 
@@ -173,6 +190,10 @@ def _become(request: dict[str, object], standard: list[int]) -> None:
         os.environ.clear()
         os.environ.update(request["environment"])  # type: ignore[call-overload]  # as run_mneme has written it
         os.chdir(str(request["folder"]))
+        if request["own_session"]:
+            os.setsid()
+        # ignored where the tests run in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, descriptor in enumerate(standard):
             os.dup2(descriptor, number)
             os.close(descriptor)

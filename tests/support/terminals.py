@@ -10,11 +10,13 @@ import os
 import pty
 import signal
 import struct
-import sys
 import termios
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyte
+
+from tests.support.starter import Program, start_mneme
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -39,7 +41,7 @@ class _Screen(pyte.HistoryScreen):
 class Terminal:
     """A program on a terminal. Lines that have left the window at its top are still known."""
 
-    def __init__(self, keyboard: int, process: asyncio.subprocess.Process, columns: int, rows: int) -> None:
+    def __init__(self, keyboard: int, process: Program, columns: int, rows: int) -> None:
         self.process = process
         self._keyboard = keyboard
         self._columns = columns
@@ -129,15 +131,8 @@ async def on_terminal(
     keyboard, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "bot", *arguments),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment | {"TERM": "xterm"},
-        start_new_session=True,
-    )
+    environment |= {"TERM": "xterm"}
+    process = await start_mneme(*arguments, environment=environment, file=theirs, folder=Path.cwd(), own_session=True)
     os.close(theirs)
     terminal = Terminal(keyboard, process, columns, rows)
     try:
