@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
+from bot.web import host_header
 from bot.web.server import HOST
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:
     # a web page can point a name of its own at 127.0.0.1, and the browser would let it in
     here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
     hosts, origins = [*here], [f"http://{name}" for name in here]
-    # a client leaves out the usual port of a scheme
     if url is not None:
-        host = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
-        hosts.append(host)
-        origins.append(f"{url.scheme}://{host}")
+        hosts.append(host_header(url))
+        origins.append(f"{url.scheme}://{host_header(url)}")
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

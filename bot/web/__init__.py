@@ -26,3 +26,9 @@ class Entrance:
 def page_address(url: HttpUrl | None) -> str | None:
     """The address of the memory page for Telegram, which opens HTTPS only; None where there is none."""
     return f"{str(url).rstrip('/')}/{PAGE}/" if url is not None and url.scheme == "https" else None
+
+
+def host_header(url: HttpUrl) -> str:
+    """What a client that asks at `url` names as the host: without the port where it is the scheme's own."""
+    usual = {"http": 80, "https": 443}.get(url.scheme)
+    return str(url.host) if url.port == usual else f"{url.host}:{url.port}"

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from bot.web import PAGE
+from bot.web import PAGE, host_header
 from config.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -98,5 +98,4 @@ async def memory_served(app: App) -> AsyncIterator[None]:
 
 
 def served_hosts(url: HttpUrl, port: int) -> frozenset[str]:
-    outside = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
-    return frozenset({outside, f"{HOST}:{port}", f"localhost:{port}"})
+    return frozenset({host_header(url), f"{HOST}:{port}", f"localhost:{port}"})

@@ -13,7 +13,9 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
+from pydantic import HttpUrl
 
+from bot.web import host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
 from bot.web.page.server import page_app
@@ -302,3 +304,15 @@ async def test_who_is_shut_out_sees_nothing_any_more(serve: Serve) -> None:
         assert (await client.get("api/overview", headers=shown)).status_code == 200
         await access.refuse(STRANGER)
         assert (await client.get("api/overview", headers=shown)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://a.example/", "a.example"),
+        ("https://a.example:8443", "a.example:8443"),
+        ("http://a.example:443", "a.example:443"),
+    ],
+)
+def test_the_usual_port_of_a_scheme_is_left_out_of_the_host(url: str, host: str) -> None:
+    assert host_header(HttpUrl(url)) == host
