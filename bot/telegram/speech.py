@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ class VoiceMessages:
 
     async def send(self, arrival: Arrival, answer: str) -> None:
         """Have an answer spoken, and sent by the outbox. What fails is left out: the text has been sent."""
-        text = spoken_text(answer)
+        text = await asyncio.to_thread(spoken_text, answer)  # as slow as rendering can be
         if self._speech is None or not text:
             return
         audio = await self._speech.speak(text)

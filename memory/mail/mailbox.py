@@ -104,8 +104,8 @@ class Mailbox:
         self._keeping = asyncio.Lock()
         # held until the words of a private update are in memory: see `_write`
         self._writing_private = asyncio.Lock()
-        # sessions that become private by an update that is still to be worked on
-        self._expected_private: set[str] = set()
+        # sessions that become private by an update that is still to be worked on, with its number
+        self._expected_private: dict[str, int] = {}
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
@@ -152,7 +152,7 @@ class Mailbox:
     async def _is_private(self, update: Received) -> bool:
         session_id = update.session_id
         if update.makes_private:
-            self._expected_private.add(session_id)
+            self._expected_private[session_id] = update.update_id
         if session_id in self._expected_private:
             return True
         if await self._database.private.database_of(session_id) is not self._database:
@@ -346,7 +346,20 @@ class Mailbox:
 
     async def done(self, ids: Iterable[int]) -> None:
         """Updates that need no turn, or whose turn could not be committed, are finished."""
-        await self._set_state(ids, "done")
+        finished = set(ids)
+        await self._end_expected_private(finished)
+        await self._set_state(finished, "done")
+
+    async def _end_expected_private(self, finished: Collection[int]) -> None:
+        """What was to make a session private has by now, or did not, where its update is among the finished ones.
+
+        An answer to anything else, such as a /status meanwhile, tells nothing of it.
+        """
+        if self._expected_private:
+            sessions = {update: session_id for session_id, update in self._expected_private.items()}
+            for update, number in (await self._ids_of(sessions)).items():
+                if number in finished:
+                    self._expected_private.pop(sessions[update], None)
 
     async def _set_state(self, ids: Iterable[int], state: str) -> None:
         these = set(ids)
@@ -380,7 +393,7 @@ class Mailbox:
         """
         await self.keep()
         answered = [(i,) for i in inbox_ids]
-        self._expected_private.discard(session_id)  # what was to make it private has by now, or did not
+        await self._end_expected_private({i for (i,) in answered})
         quiet = "SELECT EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off'))"
         silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"

@@ -197,6 +197,25 @@ async def test_what_comes_behind_a_private_that_still_waits_is_in_no_file_either
         assert holding(tmp_path) == []
 
 
+async def test_an_answer_to_something_else_does_not_make_a_private_that_still_waits_forgotten(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    async with serve() as app:
+        model.script(Holds("It takes a while"))
+        telegram.user_says("Tell me of the fence", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_says("/private", chat_id=ANN)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 1)
+        telegram.user_says("/status", chat_id=ANN)  # answered while the turn runs
+        await telegram.wait_for(lambda: texts(telegram))
+        telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 2)
+        assert holding(tmp_path) == []
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
+    assert holding(tmp_path) == []
+
+
 async def test_a_topic_of_a_group_is_private_alone_and_only_who_may_manage_it_makes_it_so(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
