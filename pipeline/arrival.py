@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -163,6 +164,7 @@ class Channel(Protocol):
 
     def busy(self, arrival: Arrival) -> AbstractAsyncContextManager[None]:
         """Show that work goes on, for as long as the context is open. Entering it does not suspend."""
+        return contextlib.nullcontext()
 
 
 class ReplyChannel(Protocol):
@@ -182,6 +184,7 @@ class ReplyChannel(Protocol):
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Put a question of the turn's into the chat, with its answers as buttons; whether anybody can answer there."""
+        return False
 
     async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """A text beside the reply that none but who is answered sees; None where the channel has no way to show it."""
@@ -189,12 +192,15 @@ class ReplyChannel(Protocol):
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
+        return None
 
     async def deliver_uncommitted(self, text: str) -> bool:
         """Show a reply that could not be committed; nothing else will ever send it. Whether it has arrived.
 
         What it answers is finished then.
         """
+        await self.deliver(text)
+        return True
 
     async def deliver(self, text: str) -> None:
         """Hand over the final reply, after the commit."""

@@ -109,7 +109,7 @@ class SettingsCommands:
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
-            *([("voice", _("Voice"), _(_PRESENT_VOICE[chosen.voice or VoiceReplies.AUTO]))] if self.speaks else []),
+            *([("voice", _("Voice"), _(_PRESENT_VOICE[chosen.voice]))] if self.speaks else []),
             ("rich", _("Layout"), _("Tables and headings: **{present}**.", present=_(RICH[is_rich]))),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
             ("private", _("Start a private talk"), privacy),
@@ -262,7 +262,7 @@ class VoiceCommands:
             raise WrongArgument(_("/voice takes auto, always or never."))
         if value:
             await self.preferences.change(chat, voice=VoiceReplies(value))
-        present = self.preferences.known(chat).voice or VoiceReplies.AUTO
+        present = self.preferences.known(chat).voice
         choice = [_choice(_(label), f"/voice {name}", chosen=name is present) for name, label in VOICE.items()]
         return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bot.app import App
     from memory.buttons import Keyboard
     from memory.messages import Document
-    from memory.store.button_rows import OutgoingReply
 
 CHANNEL = "console"
 
@@ -42,7 +41,7 @@ def console_address(chat: str) -> Address:
 
 
 class ConsoleChannel(Channel, ReplyChannel):
-    """One chat at a terminal. It shows nothing while an answer is written, and collects the replies.
+    """One chat at a terminal. It shows nothing while an answer is written, asks nobody, and collects the replies.
 
     Nothing is kept and nobody told when the program ends: what was typed is on the screen, and does not come again.
     """
@@ -69,22 +68,6 @@ class ConsoleChannel(Channel, ReplyChannel):
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        return True
-
-    @contextlib.asynccontextmanager
-    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        yield
-
-    async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Nobody answers through a pipe."""
-        return False
-
-    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        """No outbox: the reply is on the screen as soon as it is delivered."""
-        return None
-
-    async def deliver_uncommitted(self, text: str) -> bool:
-        await self.deliver(text)
         return True
 
     async def deliver(self, text: str) -> None:

@@ -186,6 +186,19 @@ def thread_of(address: Address) -> int | None:
     return int(address.thread_id) if address.thread_id else None
 
 
+def placed_at(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
+    """The parameters of a new message that do not depend on what it holds."""
+    where: dict[str, Any] = {
+        "chat_id": chat_of(address),
+        "message_thread_id": thread_of(address),
+        "disable_notification": silent or None,
+        "reply_markup": markup,
+    }
+    if reply_to and not is_ephemeral(reply_to):
+        where["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
+    return where
+
+
 async def send_part(
     bot: Bot,
     address: Address,
@@ -200,17 +213,10 @@ async def send_part(
 
     receiver: who alone is to see it (`for_one`); by its id one can tell whether that is so.
     """
-    where: dict[str, Any] = {
-        "chat_id": chat_of(address),
-        "message_thread_id": thread_of(address),
-        "disable_notification": silent or isinstance(part, VoiceNote) or None,  # its text has had a sound
-        "reply_markup": markup,
-    }
+    silent = silent or isinstance(part, VoiceNote)  # its text has had a sound
+    where = placed_at(address, None if receiver is not None else reply_to, markup, silent=silent)
     if receiver is not None:
         where["api_kwargs"] = for_one(receiver, reply_to)
-    elif reply_to and not is_ephemeral(reply_to):
-        where["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
-
     words = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
 
     async def send(what: Chunk) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,6 @@ from memory.messages import Provenance
 from pipeline.arrival import Channel, ReplyChannel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from telegram import Bot
 
     from bot.sessions import SessionRunner
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from bot.telegram.updates import IncomingMessage
     from memory.buttons import Keyboard
     from memory.messages import Document
-    from memory.store.button_rows import OutgoingReply
     from memory.store.private import PrivateTalks
     from pipeline.arrival import Arrival
 
@@ -126,29 +122,13 @@ class _GuestChannel(Channel):
     async def is_owner(self, arrival: Arrival) -> bool:
         return False
 
-    @contextlib.asynccontextmanager
-    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        yield
-
 
 class _GuestReply(ReplyChannel):
-    """The reply to a guest query."""
+    """The reply to a guest query: no message before it, and no outbox, since it is answered now or never."""
 
     def __init__(self, bot: Bot, query: str) -> None:
         self._bot = bot
         self._query = query
-
-    async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """There is no message before the answer."""
-        return False
-
-    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        """No outbox: a query is answered now or never."""
-        return None
-
-    async def deliver_uncommitted(self, text: str) -> bool:
-        await self.deliver(text)
-        return True
 
     async def deliver(self, text: str) -> None:
         chunks = await asyncio.to_thread(render, text, LONGEST_TEXT - len(_CUT))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import pyromark
-from telegram import Message, ReplyParameters
+from telegram import Message
 from telegram.error import TelegramError
 
-from bot.telegram.calls import chat_of, explained, readable, thread_of
+from bot.telegram.calls import chat_of, explained, placed_at, readable
 from bot.telegram.rendering import OPTIONS, code_spans, literal, with_dollars
 
 if TYPE_CHECKING:
@@ -108,15 +108,7 @@ async def send_rich(
                 only_rich = {"text": None, "entities": None, "link_preview_options": None, "reply_markup": markup}
                 await bot.edit_message_text("", chat_of(address), int(preview_id), api_kwargs=only_rich | content)
                 return preview_id
-            where = {
-                "chat_id": chat_of(address),
-                "message_thread_id": thread_of(address),
-                "disable_notification": silent or None,
-                "reply_parameters": ReplyParameters(int(reply_to), allow_sending_without_reply=True)
-                if reply_to
-                else None,
-                "reply_markup": markup,
-            }
+            where = placed_at(address, reply_to, markup, silent=silent)
             message: Message = await bot.do_api_request(SEND, api_kwargs=where | content, return_type=Message)
             return str(message.message_id)
     except TelegramError as error:

@@ -37,7 +37,7 @@ class VoiceMessages:
 
     def wants(self, arrivals: list[Arrival]) -> bool:
         """Whether the answer to some arrivals is to be spoken."""
-        chosen = self._preferences.known(arrivals[-1].address.owner).voice or VoiceReplies.AUTO
+        chosen = self._preferences.known(arrivals[-1].address.owner).voice
         if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
         files = [file for arrival in arrivals for file in arrival.files]

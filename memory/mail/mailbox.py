@@ -392,8 +392,9 @@ class Mailbox:
         nobody, so it comes without a sound where the chat wants that. receiver: who alone is to see it.
         """
         await self.keep()
-        answered = [(i,) for i in inbox_ids]
-        await self._end_expected_private({i for (i,) in answered})
+        finished = set(inbox_ids)
+        await self._end_expected_private(finished)
+        answered = [(i,) for i in finished]
         quiet = "SELECT EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off'))"
         silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"

@@ -41,7 +41,7 @@ class Preferences:
     client_language: str | None = None  # that of the person's program
     zone: str | None = None  # an IANA name
     notices: Notices | None = None
-    voice: VoiceReplies | None = None
+    voice: VoiceReplies = VoiceReplies.AUTO
     model: str | None = None  # the name of a configured one
     tools: str | None = None  # what was settled on tools that ask, as JSON
     rich: bool = False  # the channel's apps lay out tables and the like, where they can
@@ -161,6 +161,6 @@ def chat_of(owner: str) -> str:
 
 def _preferences_of(row: Row) -> Preferences:
     values = {name: row[name] for name in _NAMES}
-    notices, voice = values["notices"], values["voice"]
-    chosen = {"notices": Notices(notices) if notices else None, "voice": VoiceReplies(voice) if voice else None}
-    return Preferences(**values | chosen | {"rich": bool(values["rich"])})
+    notices = Notices(values["notices"]) if values["notices"] else None
+    voice = VoiceReplies(values["voice"] or VoiceReplies.AUTO)
+    return Preferences(**values | {"notices": notices, "voice": voice, "rich": bool(values["rich"])})

@@ -176,14 +176,19 @@ async def test_a_restart_ends_what_was_said_and_says_so_once_and_the_talk_stays_
         assert holding(tmp_path) == []
 
 
+async def begin_private_behind_a_turn(telegram: BotApiServer, model: ModelServer) -> None:
+    """Send /private while an answer is being written, so that it waits."""
+    model.script(Holds("It takes a while"))
+    telegram.user_says("Tell me of the fence", chat_id=ANN)
+    await telegram.wait_for(lambda: telegram.drafts(ANN))
+    telegram.user_says("/private", chat_id=ANN)
+
+
 async def test_what_comes_behind_a_private_that_still_waits_is_in_no_file_either(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        model.script(Holds("It takes a while"))
-        telegram.user_says("Tell me of the fence", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
-        telegram.user_says("/private", chat_id=ANN)
+        await begin_private_behind_a_turn(telegram, model)
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
         await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 2)
         assert holding(tmp_path) == []
@@ -201,10 +206,7 @@ async def test_an_answer_to_something_else_does_not_make_a_private_that_still_wa
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        model.script(Holds("It takes a while"))
-        telegram.user_says("Tell me of the fence", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
-        telegram.user_says("/private", chat_id=ANN)
+        await begin_private_behind_a_turn(telegram, model)
         await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 1)
         telegram.user_says("/status", chat_id=ANN)  # answered while the turn runs
         await telegram.wait_for(lambda: texts(telegram))

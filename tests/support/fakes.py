@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memory.log.sessions import Address
 from memory.messages import Document, Provenance
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, Channel, ReplyChannel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from bot.app import App
     from memory.buttons import Keyboard
-    from memory.store.button_rows import OutgoingReply
-    from pipeline.arrival import ReplyChannel
 
 
 class FakeClock:
@@ -36,7 +31,7 @@ class FakeClock:
 
 
 @dataclass(slots=True)
-class FakeChannel:
+class FakeChannel(Channel, ReplyChannel):
     """A Channel and its ReplyChannel that write down what they are given."""
 
     said: list[str] = field(default_factory=list)
@@ -67,21 +62,11 @@ class FakeChannel:
     def begins(self, arrival: Arrival) -> None:
         self.begun.append(arrival.text)
 
-    async def count_attempt(self, arrivals: list[Arrival]) -> None:
-        """Nothing keeps them."""
-
-    async def speak(self, answer: str) -> None:
-        """It has no sound."""
-
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
         self.shown += [f"interrupted: {arrival.text}" for arrival in arrivals]
-
-    @contextlib.asynccontextmanager
-    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        yield
 
     async def show_text(self, text: str) -> None:
         self.shown.append(text)
@@ -98,16 +83,6 @@ class FakeChannel:
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         self.asked.append((question, keyboard))
         await self.show_text(question)
-        return True
-
-    async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        return None
-
-    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        return None
-
-    async def deliver_uncommitted(self, text: str) -> bool:
-        await self.deliver(text)
         return True
 
     async def deliver(self, text: str) -> None:

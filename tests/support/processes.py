@@ -40,12 +40,8 @@ async def running_bot(environment: Mapping[str, str], folder: Path) -> AsyncIter
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "bot", "run", env=environment, stderr=log, cwd=folder
         )
-        try:
+        async with _killed_at_the_end(process):
             yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
 
 
 @contextlib.asynccontextmanager
@@ -53,9 +49,15 @@ async def forked_bot(environment: Mapping[str, str], folder: Path) -> AsyncItera
     """The same for those who need not know how the interpreter starts, nor how much memory a bot takes."""
     with (folder / "log").open("ab") as log:
         process = await start_mneme("run", environment=environment, file=log.fileno(), folder=folder)
-        try:
+        async with _killed_at_the_end(process):
             yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def _killed_at_the_end(process: asyncio.subprocess.Process | Program) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -125,23 +125,25 @@ class Methods:
 
     # -- messages ------------------------------------------------------------------------------------------
 
-    def _send_message(self, params: JsonObject) -> JsonObject:
-        formatted = formatted_text(params)
-        markup = check_markup(params.get("reply_markup"))
-        chat = self.chats.named_by(params)
+    def _new_message(self, chat: Chat, params: JsonObject) -> JsonObject:
+        """A message of the bot in its thread, answering what it is to answer, without content yet."""
         message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
         replied = _replied(chat, params)
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)
+        return message
+
+    def _send_message(self, params: JsonObject) -> JsonObject:
+        formatted = formatted_text(params)
+        markup = check_markup(params.get("reply_markup"))
+        chat = self.chats.named_by(params)
+        message = self._new_message(chat, params)
         return self.newer.put(chat, fill_text(message, check_text(formatted), markup), params)
 
     def _send_rich_message(self, params: JsonObject) -> JsonObject:
         chat = self.chats.named_by(params)
         markdown, markup = rich_content(params), check_markup(params.get("reply_markup"))
-        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
-        replied = _replied(chat, params)
-        if replied is not None:
-            message["reply_to_message"] = chat.quoted(replied)
+        message = self._new_message(chat, params)
         return chat.put(fill_rich(message, markdown, markup))
 
     def _send_document(self, params: JsonObject) -> JsonObject:
@@ -153,10 +155,7 @@ class Methods:
             raise bad_request("message caption is too long")
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.named_by(params)
-        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
-        replied = _replied(chat, params)
-        if replied is not None:
-            message["reply_to_message"] = chat.quoted(replied)
+        message = self._new_message(chat, params)
         if caption.text:
             message["caption"] = caption.text
             message["caption_entities"] = [entity.as_json() for entity in caption.entities]
@@ -173,10 +172,7 @@ class Methods:
         chat = self.chats.named_by(params)
         if chat.refuses_voice:
             raise bad_request("user restricted receiving of voice messages")
-        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
-        replied = _replied(chat, params)
-        if replied is not None:
-            message["reply_to_message"] = chat.quoted(replied)
+        message = self._new_message(chat, params)
         file_id = f"AwACAgIAAx-{message['message_id']}"
         self.documents[file_id] = voice.content
         shown = {"file_id": file_id, "file_unique_id": file_id, "duration": 0, "mime_type": "audio/ogg"}
