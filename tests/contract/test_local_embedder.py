@@ -152,9 +152,14 @@ def test_no_character_in_normal_form_becomes_more_than_the_engine_has_room_for()
 async def test_a_processor_that_lacks_what_the_engine_needs_is_named(models: LocalEmbedder) -> None:
     await models.embed(["hello"])
     assert models.pid is not None
+    pid = models.pid
+    # so that it neither answers nor ends before it is asked: one that has ended is replaced
+    os.kill(pid, signal.SIGSTOP)
     asking = asyncio.create_task(models.embed(["hello again"]))
-    await asyncio.sleep(0)  # it has begun, and has not asked the process yet
-    os.kill(models.pid, signal.SIGILL)
+    for _ in range(5):  # until it was found alive
+        await asyncio.sleep(0)
+    os.kill(pid, signal.SIGILL)
+    os.kill(pid, signal.SIGCONT)
     with pytest.raises(EmbedderError, match="needs a processor with AVX2"):
         await asking
 
