@@ -27,9 +27,9 @@ from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present, weights_path
+from pipeline.models.capabilities import Part
 from pipeline.models.model import ModelError
 from pipeline.models.probe import probe
-from pipeline.models.request_body import Part
 from pipeline.tools.mcp.config import read_config
 from pipeline.tools.mcp.connection import ServerConnection
 

@@ -16,8 +16,11 @@ FIRST_FORMAT = 46
 
 Its last table is no view: SQLite's integrity check of versions before 3.42 looks for loose pages only then.
 """
-MIGRATIONS: tuple[Migration, ...] = ()
-"""What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
+MIGRATIONS: tuple[Migration, ...] = (
+    # 47: what a model's provider wants back with an answer, as JSON; of which model without tools a chat was told
+    ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
+)
+"""The migrations to the formats after it, in order. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 
 REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)

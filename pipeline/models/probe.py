@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from memory.clock import system_clock
 from memory.facts.second_look import passes_self_test
 from memory.messages import Completion, Message, Role
+from pipeline.models.capabilities import Adjustments, EndpointCapabilities, Part
 from pipeline.models.client import client_of
-from pipeline.models.endpoint import EndpointCapabilities
 from pipeline.models.model import Finish, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
-from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
@@ -66,7 +65,7 @@ async def probe(
         seconds = time.monotonic() - began
         looks = await looks_well(model, patience)
         # also that nothing is refused any more
-        await capabilities.learn_refused(capabilities.refused | (frozenset() if looks else {Part.SECOND_LOOK}))
+        await capabilities.learn(Adjustments(frozenset() if looks else frozenset({Part.SECOND_LOOK})))
         await model.get_to_know()  # last: Ollama tells what it has loaded
     finally:
         await model.close()
@@ -79,7 +78,7 @@ async def looks_well(model: OpenAIModel, patience: float) -> bool:
 
     async def ask(prompt: str, _seconds: float) -> Completion:
         message = Message(Role.USER, prompt, system_clock())
-        answer = await model.complete(ModelRequest([message], temperature=0.0, json=True, purpose="probe"))
+        answer = await model.complete(ModelRequest([message], steady=True, json=True, purpose="probe"))
         return answer.completion
 
     return await passes_self_test(ask, patience)
@@ -97,12 +96,12 @@ def _talking() -> ModelRequest:
     )
     now = system_clock()
     messages = [Message(role, text, now) for role, text in conversation]
-    return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=TOKENS, temperature=0.0, purpose="probe")
+    return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=TOKENS, steady=True, purpose="probe")
 
 
 def _as_json() -> ModelRequest:
     message = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
-    return ModelRequest([message], max_output_tokens=TOKENS, temperature=0.0, json=True, purpose="probe")
+    return ModelRequest([message], max_output_tokens=TOKENS, steady=True, json=True, purpose="probe")
 
 
 async def listed_models(endpoint: Endpoint) -> list[str] | None:
