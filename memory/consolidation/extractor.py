@@ -85,7 +85,10 @@ class Extractor:
         return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
-        """What the model makes of a part by `deadline`; None for nothing usable. Raises Postponed."""
+        """Return what the model makes of a part by `deadline`, or None if that is unusable.
+
+        Raises Postponed or ContentFiltered.
+        """
         known = await self.facts.current(owner, KNOWN_FACTS)
         selects = not await self.contract.is_reliable()
         if selects:

@@ -6,7 +6,7 @@ import time
 
 from memory.clock import Clock
 from memory.messages import Completion, Message, Role
-from pipeline.models.model import ChatModel, ModelError, ModelRequest, Tier
+from pipeline.models.model import ChatModel, ContentRefused, Finish, ModelError, ModelRequest, Tier
 from pipeline.prompt.prompts import SUMMARIZER_PROMPT, summary_request
 
 SUMMARY_TOKENS = 500
@@ -65,7 +65,7 @@ class ModelConsolidator:
     async def __call__(self, prompt: str, seconds: float) -> Completion:
         """Return the answer to `prompt` within `seconds`, however many models are tried.
 
-        Raises ModelError, LimitReached or Postponed.
+        Raises ModelError, ContentRefused, LimitReached or Postponed.
         """
         request = ModelRequest(
             messages=[Message(Role.USER, prompt, self._clock())],
@@ -78,4 +78,7 @@ class ModelConsolidator:
             whole=True,
             seconds=max(seconds, 0.0),
         )
-        return (await self._model.complete(request)).completion
+        answer = await self._model.complete(request)
+        if answer.finish is Finish.FILTERED and not answer.text.strip():
+            raise ContentRefused("The provider's content filter stopped the answer.")
+        return answer.completion

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from config.models import ModelWindow
-from memory.errors import MnemeError
+from memory.errors import ContentFiltered, MnemeError
 from memory.messages import Completion, Message, ProviderData, ToolCall
 from pipeline.models.capabilities import Part
 
@@ -210,7 +210,7 @@ class RequestRejected(ModelError):
     is_private = True
 
 
-class ContentRefused(ModelError):
+class ContentRefused(ModelError, ContentFiltered):
     """The provider's content filter refuses the request."""
 
     elsewhere = False

@@ -237,7 +237,7 @@ class OpenAIModel:
                 keep_alive()
                 if request.on_wait is not None:
                     await request.on_wait(_("waiting for the model, which is being loaded"))
-                await asyncio.sleep(min(loading_pause(attempt), remaining))
+                await asyncio.sleep(min(loading_pause(attempt), remaining, silence / 2))
                 keep_alive()
                 attempt += 1
             else:

@@ -82,7 +82,8 @@ _UNKNOWN = re.compile(
     re.IGNORECASE,
 )
 _EFFORT_NONE = re.compile(r"tools.{0,60}reasoning|reasoning.{0,80}tools", re.IGNORECASE | re.DOTALL)
-_TOOL_PATH = re.compile(r"(?:tools|functions?_declarations|functions)[\[.](\d+)", re.IGNORECASE)
+# Gemini has all functions in one tool
+_TOOL_PATHS = tuple(re.compile(rf"{name}[\[.](\d+)", re.IGNORECASE) for name in ("function_?declarations", "tools"))
 _SCHEMA_WORDS = re.compile(r"schema|parameters|properties|items|function|tool", re.IGNORECASE)
 # what is said of one picture rather than of all
 _ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download", re.IGNORECASE)
@@ -179,8 +180,8 @@ def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) 
 
 def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     """Return the one tool whose schema the server refuses, if the complaint says which."""
-    for place in (complaint.param or "", complaint.message, complaint.text):
-        match = _TOOL_PATH.search(place)
+    for said in (complaint.param or "", complaint.message, complaint.text):
+        match = next((match for path in _TOOL_PATHS if (match := path.search(said))), None)
         if match and int(match[1]) < len(tools):
             return tools[int(match[1])]
     if not _SCHEMA_WORDS.search(complaint.message):

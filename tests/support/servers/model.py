@@ -357,7 +357,7 @@ class ModelServer:
         body = json.loads(request.body)
         refusal = self.personality.refusal(request.target, body)
         if refusal is not None:
-            self.refused.append(json.dumps(json.loads(refusal.body), ensure_ascii=False))
+            self.refused.append(refusal.body.decode())
             return refusal
         chat = ChatRequest(as_chat(body), request.body)
         self._kept(chat).append(chat)
