@@ -15,7 +15,7 @@ from telegram.error import Forbidden, InvalidToken, TelegramError
 from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
 from bot.jobs.replication import TOO_OLD
-from bot.models import awake, endpoint_of, meaning_models
+from bot.models import awake, endpoint_and_model, meaning_models
 from bot.services import replica_of
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from config.models import ModelCatalogue
     from config.settings import Settings
     from memory.clock import Clock
-    from pipeline.models.probe import Probed
+    from pipeline.models.probe import Probed, Trial
     from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_PATIENCE = 10.0
@@ -193,7 +193,8 @@ async def models(context: DoctorContext) -> list[Finding]:
         if name is not None and name not in named.values():
             named[part] = name
     async with _endpoint_store(context) as store:
-        return [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+        groups = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+    return [finding for findings in groups for finding in findings]
 
 
 async def embeddings(context: DoctorContext) -> list[Finding]:
@@ -248,18 +249,24 @@ async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore
 
 async def _hosted(
     context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
-) -> Finding:
+) -> list[Finding]:
     settings = context.settings
-    window = catalogue.window(name)
+    endpoint, served_name = endpoint_and_model(settings, name)
+    window = catalogue.window(served_name)
     patience = min(settings.llm_timeout, MODEL_PATIENCE)
     asks = settings.llm_context_tokens is None
     try:
-        probed = await probe(endpoint_of(settings), name, window, patience, store, asks=asks)
+        probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
         finding = failed_as_said(part, error)
         # a remedy that names a command of the chat helps nobody at a shell
-        return failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding
-    return _judged(part, name, probed, settings.llm_context_tokens)
+        return [failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
+    return [_judged(part, name, probed, settings.llm_context_tokens), *(_tried(part, trial) for trial in probed.trials)]
+
+
+def _tried(part: str, trial: Trial) -> Finding:
+    found = str(trial).partition(": ")[2]
+    return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
 
 
 def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Finding:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,7 +16,7 @@ import structlog
 from memory.consolidation.extractor import raw_fallback
 from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, halves, may_be_affirmed, parts
-from memory.errors import ContentFiltered, Postponed, StoreError
+from memory.errors import Postponed, StoreError
 from memory.facts.fact import Citation, Doubt, Excerpt, Fact
 from memory.log.quoted import messages_around
 from memory.log.sessions import message_of
@@ -160,15 +160,7 @@ class ConsolidationService:
                 await self._mark(job, part, waiting)
                 continue
             memory = await self.writer.page(job.owner)  # read inside the queue
-            try:
-                answer = await self.extractor.extract(part, job.owner, memory, self._until(deadline))
-            except ContentFiltered:
-                log.warning("part_filtered", messages=len(part.messages))
-                if len(part.messages) > 1:  # the rest is read without the message that the provider refuses
-                    waiting.extendleft(replace(half, before=()) for half in reversed(halves(part)))
-                else:
-                    await self._mark(job, part, waiting)
-                continue
+            answer = await self.extractor.extract(part, job.owner, memory, self._until(deadline))
             # whether the user had everything forgotten meanwhile: then nothing of it is written
             query = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
             if await self.database.value(query, (conversation_id,)) is None:

@@ -324,7 +324,8 @@ async def test_keep_alive_comments_are_signs_of_life(model: ModelServer, monkeyp
 async def test_named_endpoint_serves_the_fallback(start: OpenApp, model: ModelServer) -> None:
     async with ModelServer() as other:
         model.otherwise = lambda _: Fails(400, "out of order")
-        settings: dict[str, Any] = {"llm_endpoints": f"spare {other.url} sk-spare", "llm_fallback_model": "spare:llama-4:70b"}
+        settings: dict[str, Any] = {"llm_endpoints": f"spare {other.url} sk-spare"}
+        settings["llm_fallback_model"] = "spare:llama-4:70b"
         async with start(**settings) as app:
             assert await Person(app).says("Hello") == "You said: Hello"
     assert other.requests[-1].body["model"] == "llama-4:70b"
