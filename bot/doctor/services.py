@@ -27,14 +27,15 @@ from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present, weights_path
-from pipeline.models.capabilities import Part
+from pipeline.models.capabilities import EndpointCapabilities, Part
+from pipeline.models.chat_completions import tool_name
 from pipeline.models.model import ModelError
 from pipeline.models.probe import probe
 from pipeline.tools.mcp.config import read_config
 from pipeline.tools.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     import httpx
     from telegram import WebhookInfo
@@ -255,13 +256,18 @@ async def _hosted(
     window = catalogue.window(served_name)
     patience = min(settings.llm_timeout, MODEL_PATIENCE)
     asks = settings.llm_context_tokens is None
+    # before the probe, which forgets them so that they are tried again
+    known = EndpointCapabilities(served_name, store)
+    await known.recall(endpoint)
+    tools = [tool_name(key) for key in known.adjustments.bad_tools]
     try:
         probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
         finding = failed_as_said(part, error)
         # a remedy that names a command of the chat helps nobody at a shell
         return [failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
-    return [_judged(part, name, probed, settings.llm_context_tokens), *(_tried(part, trial) for trial in probed.trials)]
+    judged = _judged(part, name, probed, settings.llm_context_tokens, tools)
+    return [judged, *(_tried(part, trial) for trial in probed.trials)]
 
 
 def _tried(part: str, trial: Trial) -> Finding:
@@ -269,13 +275,15 @@ def _tried(part: str, trial: Trial) -> Finding:
     return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
 
 
-def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Finding:
+def _judged(part: str, name: str, probed: Probed, configured: int | None, refused_tools: Collection[str]) -> Finding:
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
     refused = sorted(probed.refused - {Part.SECOND_LOOK})
     if refused:
         text += f"; it refuses {', '.join(refused)}"
+    if refused_tools:
+        text += f"; its server refuses the tools {', '.join(sorted(refused_tools))}, which are left out"
     if Part.SECOND_LOOK in probed.refused:
         text += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
     if not probed.streams:

@@ -139,6 +139,10 @@ def tool_key(tool: ToolSpec) -> str:
     return f"{tool.name}:{hashlib.sha256(tool.parameters.encode()).hexdigest()[:12]}"
 
 
+def tool_name(key: str) -> str:
+    return key.rpartition(":")[0]
+
+
 @functools.lru_cache(maxsize=256)
 def described(tool: ToolSpec) -> dict[str, Any]:
     return {

@@ -157,12 +157,15 @@ class ChatModel(Protocol):
     async def can(self, part: Part) -> bool:
         """Whether it takes a part of a request, as far as is known; SECOND_LOOK: judging what follows. Never raises."""
 
+    def refused_tools(self) -> frozenset[str]:
+        """Return the names of the tools that are not offered to it, since its server refuses their schemas."""
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""
 
 
 class WrappedModel:
-    """What a ChatModel over another one says of itself: what the other says."""
+    """Base of a ChatModel that wraps another one: answers questions about itself like the wrapped model."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -183,6 +186,9 @@ class WrappedModel:
 
     async def can(self, part: Part) -> bool:
         return await self._model.can(part)
+
+    def refused_tools(self) -> frozenset[str]:
+        return self._model.refused_tools()
 
 
 class ModelError(MnemeError):

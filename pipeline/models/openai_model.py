@@ -18,7 +18,8 @@ from config.texts import _, ngettext
 from memory.messages import ProviderData
 from memory.text.tokens import TokenCounter
 from pipeline.models.answer import AnswerBuilder
-from pipeline.models.capabilities import Adjustments, EndpointCapabilities, Part
+from pipeline.models.capabilities import NOTHING, Adjustments, EndpointCapabilities, Part
+from pipeline.models.chat_completions import tool_name
 from pipeline.models.client import client_of, idle_timeout, load_sdk, loggable
 from pipeline.models.complaints import Complaint
 from pipeline.models.endpoint import Endpoint
@@ -124,6 +125,9 @@ class OpenAIModel:
             with contextlib.suppress(ModelError):
                 await self._known.recall(await self._find_endpoint())
         return part not in self._known.refused
+
+    def refused_tools(self) -> frozenset[str]:
+        return frozenset(tool_name(key) for key in self._known.adjustments.bad_tools)
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`, and show its text with `on_text`. Cancelling closes the connection.
@@ -241,7 +245,7 @@ class OpenAIModel:
                 keep_alive()
                 attempt += 1
             else:
-                if answer.learned != Adjustments():
+                if answer.learned != NOTHING:
                     await self._known.learn(answer.learned)
                 return answer
 

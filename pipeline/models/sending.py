@@ -10,7 +10,7 @@ import structlog
 
 from memory.messages import Message, Role
 from pipeline.models.answer import AnswerBuilder
-from pipeline.models.capabilities import Adjustments, Part
+from pipeline.models.capabilities import NOTHING, Adjustments, Part
 from pipeline.models.chat_completions import ChatCompletions, offered_tools, tool_key
 from pipeline.models.client import is_refused_connection
 from pipeline.models.complaints import Complaint, complaint_in, read_complaint
@@ -108,7 +108,7 @@ class Sender:
             Loading: The server is starting.
             openai.OpenAIError, httpx2.HTTPError, ValueError: It can't be reached, or sends nothing that can be read.
         """
-        adjustments, learned = known, Adjustments()
+        adjustments, learned = known, NOTHING
         tested = False
         for _attempt in range(MAX_ATTEMPTS):
             wire = _wire(adjustments)
@@ -129,7 +129,7 @@ class Sender:
                 if found is None and tools and not tested and may_be_tools:
                     tested = True
                     bad = await self._refused_tools(wire, tools, adjustments)
-                    if bad != Adjustments():
+                    if bad != NOTHING:
                         adjustments, learned = adjustments | bad, learned | bad
                         continue
                 log.warning(
@@ -182,14 +182,14 @@ class Sender:
             if complaint.status in (502, 503):
                 raise Loading(Rejected(complaint))
             raise Rejected(complaint)
-        return OpenAnswer(response, events, first, wire, Adjustments(), Adjustments())
+        return OpenAnswer(response, events, first, wire, NOTHING, NOTHING)
 
     async def _refused_tools(
         self, wire: ChatCompletions | Responses, tools: list[ToolSpec], adjustments: Adjustments
     ) -> Adjustments:
         """Find out with tiny requests which tools the server refuses, or that it takes none at all."""
         if await self._takes(wire, tools, adjustments) or not await self._takes(wire, [], adjustments):
-            return Adjustments()
+            return NOTHING
         bad = await self._bad_among(wire, tools, adjustments)
         if len(bad) == len(tools):
             return Adjustments(frozenset({Part.TOOLS}))
