@@ -22,6 +22,7 @@ from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from config.errors import ConfigurationError
+from config.network import check_environment
 
 ENV_FILE = Path(".env")
 DATABASE_NAME = "mneme.db"
@@ -397,8 +398,12 @@ def settings_file() -> Path:
 
 
 def load_settings(env_file: Path | None = None) -> Settings:
-    """Read `env_file`, or settings_file(). Raises ConfigurationError for wrong values and names that no setting has."""
+    """Read `env_file`, or settings_file().
+
+    Raises ConfigurationError for wrong values, unknown names, and an environment that no HTTP client can use.
+    """
     env_file = env_file or settings_file()
+    check_environment()
     _refuse_unknown_names(env_file)
     try:
         return Settings(_env_file=env_file)  # type: ignore[call-arg]  # pydantic-settings takes it beside the fields
