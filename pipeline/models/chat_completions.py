@@ -275,7 +275,11 @@ def _image(image: Image) -> dict[str, Any]:
 
 
 def data_url(image: Image) -> str:
-    return f"data:{image.mime_type};base64,{base64.b64encode(image.content).decode('ascii')}"
+    return f"data:{image.mime_type};base64,{encoded(image)}"
+
+
+def encoded(image: Image) -> str:
+    return base64.b64encode(image.content).decode("ascii")
 
 
 def _message(

@@ -20,10 +20,12 @@ from config.process import loading_for_good
 from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
 CONNECT_SECONDS = 5.0
 """Default time limit for making a connection, in seconds."""
+ANTHROPIC_VERSION = "2023-06-01"
 
 
 async def load_sdk() -> None:
@@ -67,6 +69,7 @@ def client_of(
     import httpx2
     import openai
 
+    hooks = [_with_anthropic_key] if endpoint.provider.uses_messages else []
     limits = openai.DEFAULT_CONNECTION_LIMITS if connections is None else httpx2.Limits(max_connections=connections)
     return openai.AsyncOpenAI(
         api_key=endpoint.api_key,
@@ -74,9 +77,18 @@ def client_of(
         max_retries=retries,
         timeout=openai.Timeout(seconds, connect=min(connecting, seconds)),
         http_client=openai.DefaultAsyncHttpxClient(
-            verify=tls_context(), limits=limits, trust_env=not is_on_this_machine(endpoint.base_url)
+            verify=tls_context(),
+            limits=limits,
+            trust_env=not is_on_this_machine(endpoint.base_url),
+            event_hooks={"request": hooks},
         ),
     )
+
+
+async def _with_anthropic_key(request: httpx2.Request) -> None:
+    """Send the key as the Messages API expects it."""
+    request.headers["x-api-key"] = request.headers.pop("authorization").removeprefix("Bearer ")
+    request.headers["anthropic-version"] = ANTHROPIC_VERSION
 
 
 def is_on_this_machine(url: str | None) -> bool:

@@ -20,6 +20,7 @@ class Provider:
         hosts: The domains of its API; subdomains count.
         families: How the names of its models begin, wherever they are served.
         uses_responses: Its models expect the Responses API.
+        uses_messages: It has the Messages API.
         takes_temperature: Its models take a temperature below 1, and answer sensibly with one.
         effort_in_object: The effort is sent as `reasoning: {"effort": ...}`.
         marks_cache: Prompts are cached up to a `cache_control` mark, for these models.
@@ -30,6 +31,7 @@ class Provider:
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     uses_responses: bool = False
+    uses_messages: bool = False
     takes_temperature: bool = True
     effort_in_object: bool = False
     marks_cache: tuple[str, ...] = ()
@@ -46,7 +48,14 @@ OPENAI = Provider(
 )
 PROVIDERS = (
     OPENAI,
-    Provider("Anthropic", ("api.anthropic.com",), ("claude",), takes_temperature=False),
+    Provider(
+        "Anthropic",
+        ("api.anthropic.com",),
+        ("claude",),
+        uses_messages=True,
+        takes_temperature=False,
+        tells_window=False,
+    ),
     # below 1 its models repeat themselves without end
     Provider(
         "Google",

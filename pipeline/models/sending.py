@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import structlog
 
 from memory.messages import Message, Role
 from pipeline.models.answer import AnswerBuilder
+from pipeline.models.anthropic import Messages
 from pipeline.models.capabilities import NOTHING, Adjustments, Part
 from pipeline.models.chat_completions import ChatCompletions, offered_tools, tool_key
 from pipeline.models.client import is_refused_connection
@@ -49,6 +50,20 @@ class Loading(Exception):  # not an error yet
         self.cause = cause
 
 
+class WireFormat(Protocol):
+    """One API: how a request is written for it, and how the events of its answers are read."""
+
+    path: str
+
+    def body(
+        self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
+    ) -> dict[str, Any]: ...
+
+    def present(self, sent: Mapping[str, Any]) -> list[Part]: ...
+
+    def read(self, event: object, builder: AnswerBuilder) -> None: ...
+
+
 @dataclass(slots=True)
 class OpenAnswer:
     """An answer whose first event has arrived: some servers refuse a request no earlier than in it.
@@ -62,7 +77,7 @@ class OpenAnswer:
     response: httpx2.Response
     events: AsyncIterator[object]
     first: object
-    wire: ChatCompletions | Responses
+    wire: WireFormat
     used: Adjustments
     learned: Adjustments
 
@@ -111,7 +126,7 @@ class Sender:
         adjustments, learned = known, NOTHING
         tested = False
         for _attempt in range(MAX_ATTEMPTS):
-            wire = _wire(adjustments)
+            wire = self._wire(adjustments)
             body = wire.body(self.endpoint, self.model, self.request, adjustments)
             tools = offered_tools(self.request, adjustments)
             try:
@@ -143,7 +158,13 @@ class Sender:
                 return answer
         raise Rejected(Complaint(None, "the server refuses every form of the request"))
 
-    async def _post(self, wire: ChatCompletions | Responses, body: dict[str, Any]) -> OpenAnswer:
+    def _wire(self, adjustments: Adjustments) -> WireFormat:
+        if self.endpoint.provider.uses_messages:
+            return Messages()
+        uses_responses = Part.CHAT_COMPLETIONS in adjustments.without and Part.RESPONSES not in adjustments.without
+        return Responses() if uses_responses else ChatCompletions()
+
+    async def _post(self, wire: WireFormat, body: dict[str, Any]) -> OpenAnswer:
         """Send it once and return its answer from the first event on."""
         import httpx2
         import openai
@@ -184,9 +205,7 @@ class Sender:
             raise Rejected(complaint)
         return OpenAnswer(response, events, first, wire, NOTHING, NOTHING)
 
-    async def _refused_tools(
-        self, wire: ChatCompletions | Responses, tools: list[ToolSpec], adjustments: Adjustments
-    ) -> Adjustments:
+    async def _refused_tools(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> Adjustments:
         """Find out with tiny requests which tools the server refuses, or that it takes none at all."""
         if await self._takes(wire, tools, adjustments) or not await self._takes(wire, [], adjustments):
             return NOTHING
@@ -195,9 +214,7 @@ class Sender:
             return Adjustments(frozenset({Part.TOOLS}))
         return Adjustments(bad_tools=frozenset(tool_key(tool) for tool in bad))
 
-    async def _bad_among(
-        self, wire: ChatCompletions | Responses, tools: list[ToolSpec], adjustments: Adjustments
-    ) -> list[ToolSpec]:
+    async def _bad_among(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> list[ToolSpec]:
         if await self._takes(wire, tools, adjustments):
             return []
         if len(tools) == 1:
@@ -208,7 +225,7 @@ class Sender:
             *await self._bad_among(wire, tools[middle:], adjustments),
         ]
 
-    async def _takes(self, wire: ChatCompletions | Responses, tools: list[ToolSpec], adjustments: Adjustments) -> bool:
+    async def _takes(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> bool:
         message = Message(Role.USER, "Say OK.", self.request.messages[-1].created_at)
         request = ModelRequest([message], tuple(tools), purpose="probe")
         body = wire.body(self.endpoint, self.model, request, adjustments)
@@ -218,11 +235,6 @@ class Sender:
             return False
         await answer.response.aclose()
         return True
-
-
-def _wire(adjustments: Adjustments) -> ChatCompletions | Responses:
-    uses_responses = Part.CHAT_COMPLETIONS in adjustments.without and Part.RESPONSES not in adjustments.without
-    return Responses() if uses_responses else ChatCompletions()
 
 
 def _has_no_responses(complaint: Complaint) -> bool:

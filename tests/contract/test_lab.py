@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipeline.models.providers import provider_at
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
-from tests.support.servers.personalities import PERSONALITIES, DeepSeek, Personality
+from tests.support.servers.personalities import PERSONALITIES, DeepSeek, NativeClaude, Personality
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +29,10 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=PERSONALITIES)
-def personality(request: pytest.FixtureRequest, model: ModelServer) -> Personality:
+def personality(request: pytest.FixtureRequest, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Personality:
+    if request.param == "claude natively":
+        there = replace(provider_at("https://api.anthropic.com/v1"), hosts=("127.0.0.1",))
+        monkeypatch.setattr("pipeline.models.providers.PROVIDERS", (there,))
     model.personality = PERSONALITIES[request.param]()
     return model.personality
 
@@ -115,7 +120,7 @@ async def test_model_switch_retells_calls_of_the_other_model(
     start: OpenApp, model: ModelServer, personality: Personality, tmp_path: Path
 ) -> None:
     remember_bees(tmp_path)
-    plain = Personality("plain-1")
+    plain = NativeClaude("plain-1") if isinstance(personality, NativeClaude) else Personality("plain-1")
     async with start(llm_model="plain-1", llm_models=(personality.model,)) as app:
         person = Person(app)
         model.personality = plain

@@ -234,18 +234,41 @@ def pictures_of(message: dict[str, Any]) -> list[bytes]:
 
 
 def as_chat(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a request of the Responses API as a chat completion, for scripts that read one."""
-    if "input" not in body:
+    """Return a request of the Responses or the Messages API as a chat completion, for scripts that read one."""
+    if "input" in body:
+        return {
+            "model": body["model"],
+            "messages": _of_items(body["input"]),
+            "tools": [{"type": "function", "function": tool} for tool in body.get("tools", [])],
+        }
+    tools = body.get("tools", [])
+    if not ("system" in body or any("input_schema" in tool for tool in tools) or _has_blocks(body)):
         return body
+    functions = [
+        {"name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]} for tool in tools
+    ]
+    system = [{"role": "system", "content": body["system"][0]["text"]}] if body.get("system") else []
+    return {
+        "model": body["model"],
+        "messages": [*system, *(made for message in body["messages"] for made in _of_blocks(message))],
+        "tools": [{"type": "function", "function": function} for function in functions],
+    }
+
+
+def _has_blocks(body: dict[str, Any]) -> bool:
+    return "max_tokens" in body and all(isinstance(message["content"], list) for message in body["messages"])
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _of_items(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    for item in body["input"]:
+    for item in items:
         kind = item.get("type", "message")
         if kind == "function_call":
-            call = {
-                "id": item["call_id"],
-                "type": "function",
-                "function": {"name": item["name"], "arguments": item["arguments"]},
-            }
+            call = _call(item["call_id"], item["name"], item["arguments"])
             if messages and messages[-1].get("tool_calls"):
                 messages[-1]["tool_calls"].append(call)
             else:
@@ -255,8 +278,20 @@ def as_chat(body: dict[str, Any]) -> dict[str, Any]:
         elif kind == "message":
             text = "".join(part.get("text", "") for part in item["content"])
             messages.append({"role": item["role"], "content": text})
-    tools = [{"type": "function", "function": tool} for tool in body.get("tools", [])]
-    return {"model": body["model"], "messages": messages, "tools": tools}
+    return messages
+
+
+def _of_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for block in message["content"]:
+        if block["type"] == "tool_result":
+            text = "".join(part.get("text", "") for part in block["content"])
+            made.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": text})
+    text = "\n\n".join(block["text"] for block in message["content"] if block["type"] == "text")
+    calls = [_call(b["id"], b["name"], json.dumps(b["input"])) for b in message["content"] if b["type"] == "tool_use"]
+    if text or calls:
+        made.append({"role": message["role"], "content": text} | ({"tool_calls": calls} if calls else {}))
+    return made
 
 
 NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "facts": []}'
@@ -331,7 +366,7 @@ class ModelServer:
                 await self._changed.wait()
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
-        if self.personality is not None and request.target.endswith(("/chat/completions", "/responses")):
+        if self.personality is not None and request.target.endswith(("/chat/completions", "/responses", "/messages")):
             return await self._as_personality(request)
         if request.target == "/chat/completions":  # as most servers, which have their API under /v1
             return _error(Fails(404, "no such page"))

@@ -463,6 +463,88 @@ class EarlierOpenAI(Personality):
         return None
 
 
+class NativeClaude(Personality):
+    """Anthropic's Messages API: strict blocks, ids and signatures; says which part of the prompt was cached."""
+
+    def refusal(self, path: str, body: Body) -> Answer | None:
+        if not path.endswith("/messages"):
+            return error(404, "not_found_error")
+        known = {"model", "max_tokens", "messages", "stream", "system", "tools", "tool_choice", "temperature"}
+        if unknown := body.keys() - known:
+            return self._invalid(f"{min(unknown)}: Extra inputs are not permitted")
+        if not isinstance(body.get("max_tokens"), int):
+            return self._invalid("max_tokens: Field required")
+        roles = [message["role"] for message in body["messages"]]
+        if roles[:1] != ["user"] or any(a == b for a, b in itertools.pairwise(roles)):
+            return self._invalid('messages: roles must alternate between "user" and "assistant"')
+        if not body.get("tools") and any(b["type"] == "tool_use" for m in body["messages"] for b in m["content"]):
+            return self._invalid("Requests which include `tool_use` or `tool_result` blocks must define tools.")
+        if json.dumps(body).count("cache_control") > 4:
+            return self._invalid("A maximum of 4 blocks with cache_control may be provided.")
+        return self._wrong_blocks(body)
+
+    def _wrong_blocks(self, body: Body) -> Answer | None:
+        open_ids: list[str] = []
+        for place, message in enumerate(body["messages"]):
+            results = [block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"]
+            if results != open_ids:
+                return self._invalid(f"messages.{place}: `tool_use` ids without `tool_result` blocks: {open_ids}")
+            open_ids = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
+            for at, block in enumerate(message["content"]):
+                if block["type"] == "text" and not block["text"].strip():
+                    return self._invalid(f"messages.{place}: text content blocks must be non-empty")
+                if block["type"] == "thinking" and block != self.sent.get(block.get("signature", "")):
+                    return self._invalid(f"messages.{place}.content.{at}: Invalid `signature` in `thinking` block")
+        return None
+
+    def _invalid(self, message: str) -> Answer:
+        said = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+        return Answer(400, json.dumps(said).encode())
+
+    async def stream(self, path: str, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
+        for event in self._events(chat, reply):
+            yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+    def _events(self, chat: ChatRequest, reply: Reply) -> Iterable[Body]:
+        number = next(iter(self.numbers))
+        usage = {"input_tokens": 9, "cache_read_input_tokens": chat.tokens, "output_tokens": 1}
+        yield {"type": "message_start", "message": {"role": "assistant", "usage": usage}}
+        yield {"type": "ping"}
+        thought = {"type": "thinking", "thinking": f"Hm {number}.", "signature": f"sig{number}"}
+        self.sent[f"sig{number}"] = thought
+        yield {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}
+        yield {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "thinking_delta", "thinking": f"Hm {number}."},
+        }
+        yield {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "signature_delta", "signature": f"sig{number}"},
+        }
+        yield {"type": "content_block_stop", "index": 0}
+        text = spoken(reply)
+        if text:
+            yield {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}
+            for at in range(0, len(text), 7):
+                yield {
+                    "type": "content_block_delta",
+                    "index": 1,
+                    "delta": {"type": "text_delta", "text": text[at : at + 7]},
+                }
+        calls = made_calls(chat, reply)
+        for index, (name, arguments) in enumerate(calls, 2):
+            block = {"type": "tool_use", "id": f"toolu_{number}_{index}", "name": name, "input": {}}
+            yield {"type": "content_block_start", "index": index, "content_block": block}
+            for part in (arguments[:5], arguments[5:]):
+                delta = {"type": "input_json_delta", "partial_json": part}
+                yield {"type": "content_block_delta", "index": index, "delta": delta}
+        reason = "tool_use" if calls else "end_turn"
+        yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 12}}
+        yield {"type": "message_stop"}
+
+
 PERSONALITIES: dict[str, Callable[[], Personality]] = {
     "plain": Personality,
     "gpt-5.5": lambda: EarlierOpenAI("gpt-5.5"),
@@ -473,6 +555,7 @@ PERSONALITIES: dict[str, Callable[[], Personality]] = {
     "kimi": lambda: Kimi("kimi-k3"),
     "gemini": lambda: Gemini("gemini-3.8-flash"),
     "claude": lambda: Claude("claude-sonnet-5-5"),
+    "claude natively": lambda: NativeClaude("claude-sonnet-5-5"),
     "openrouter": lambda: OpenRouter("anthropic/claude-sonnet-5.5"),
     "mistral": lambda: Mistral("mistral-medium-3"),
     "qwen in ollama": lambda: Qwen("qwen3.7:8b"),
