@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks import live
+from config.settings import Settings
 from pipeline.models.providers import provider_at
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
@@ -152,3 +154,23 @@ async def test_reasoning_goes_back_to_its_own_model_alone(start: OpenApp, model:
         model.script(Says("No."))
         assert await person.says("Really?") == "No."
     assert "reasoning_content" not in model.requests[-1].raw.decode()
+
+
+async def test_live_benchmark_finds_that_everything_works(model: ModelServer, tmp_path: Path) -> None:
+    model.personality = DeepSeek("deepseek-v4-pro")
+    model.sees = True
+    calls = {
+        "Call the tool": ("note", {"text": "OK"}),
+        "note in your long-term": ("memory_file", {"action": "append", "text": "- Hives are blue"}),
+        "Remind me": ("reminder_set", {"text": "feed the bees", "when": "2100-01-01T08:00"}),
+    }
+
+    def reply(request: ChatRequest) -> Calls | Says:
+        found = next((call for words, call in calls.items() if words in request.last), None)
+        return Says("They are blue, in Poltava.") if found is None else Calls((found,))
+
+    model.otherwise = reply
+    settings = {"openai_base_url": model.url, "llm_model": "deepseek-v4-pro", "mneme_data_dir": tmp_path / "live"}
+    rows = await live.run(Settings.model_validate(settings))
+    assert [row for row in rows if not row.works] == []
+    assert len(rows) > 12
