@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks import live
 from config.settings import Settings
+from memory.clock import system_clock
 from pipeline.models.providers import provider_at
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
@@ -162,15 +164,16 @@ async def test_live_benchmark_finds_that_everything_works(model: ModelServer, tm
     calls = {
         "Call the tool": ("note", {"text": "OK"}),
         "note in your long-term": ("memory_file", {"action": "append", "text": "- Hives are blue"}),
-        "Remind me": ("reminder_set", {"text": "feed the bees", "when": "2100-01-01T08:00"}),
+        "Remind me": ("reminder_set", {"text": "feed the bees", "when": f"{system_clock() + timedelta(days=1):%Y-%m-%d}T08:00"}),
     }
 
     def reply(request: ChatRequest) -> Calls | Says:
-        found = next((call for words, call in calls.items() if words in request.last), None)
+        asked = "" if request.is_summary else request.last
+        found = next((call for words, call in calls.items() if words in asked), None)
         return Says("They are blue, in Poltava.") if found is None else Calls((found,))
 
     model.otherwise = reply
     settings = {"openai_base_url": model.url, "llm_model": "deepseek-v4-pro", "mneme_data_dir": tmp_path / "live"}
     rows = await live.run(Settings.model_validate(settings))
-    assert [row for row in rows if not row.works] == []
+    assert [(row.name, row.remark) for row in rows if not row.works] == []
     assert len(rows) > 12
