@@ -161,10 +161,11 @@ async def test_reasoning_goes_back_to_its_own_model_alone(start: OpenApp, model:
 async def test_live_benchmark_finds_that_everything_works(model: ModelServer, tmp_path: Path) -> None:
     model.personality = DeepSeek("deepseek-v4-pro")
     model.sees = True
+    tomorrow = system_clock() + timedelta(days=1)
     calls = {
         "Call the tool": ("note", {"text": "OK"}),
         "note in your long-term": ("memory_file", {"action": "append", "text": "- Hives are blue"}),
-        "Remind me": ("reminder_set", {"text": "feed the bees", "when": f"{system_clock() + timedelta(days=1):%Y-%m-%d}T08:00"}),
+        "Remind me": ("reminder_set", {"text": "feed the bees", "when": f"{tomorrow:%Y-%m-%d}T08:00"}),
     }
 
     def reply(request: ChatRequest) -> Calls | Says:
