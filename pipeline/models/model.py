@@ -22,7 +22,7 @@ OnWait = Callable[[str], Awaitable[None]]
 
 
 class Tier(StrEnum):
-    """What a call is for: talking, or work in the background that must be quick and cheap."""
+    """The purpose of a call: talking, or work in the background that must be quick and cheap."""
 
     BALANCED = "balanced"
     FAST = "fast"
@@ -43,7 +43,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is told of it. `parameters` is the JSON text of a JSON schema."""
+    """The description of a tool for the model. `parameters` is the JSON text of a JSON schema."""
 
     name: str
     description: str
@@ -56,7 +56,7 @@ class ModelRequest:
 
     Attributes:
         temperature: Only sent to models that take one.
-        steady: The answer should vary little, so a server of one's own gets a low temperature.
+        steady: The answer should vary little, so a server in a private network gets a low temperature.
         required_tool: The name of the tool that the answer must call.
         json: The answer must be one JSON object.
         low_effort: A reasoning model should not think for long.
@@ -235,4 +235,4 @@ class LimitReached(MnemeError):
 
 
 class DailyLimitReached(LimitReached):
-    """The day's tokens are used up: nothing is wrong with what was asked."""
+    """The day's tokens are used up. The request itself was fine."""

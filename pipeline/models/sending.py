@@ -71,7 +71,7 @@ class OpenAnswer:
     Attributes:
         wire: The format that it is in.
         used: How the request was made.
-        learned: What the server refuses for good, as it turned out.
+        learned: The parts that the server turned out to refuse for good.
     """
 
     response: httpx2.Response
