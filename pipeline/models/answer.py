@@ -81,7 +81,7 @@ class AnswerBuilder:
 
     @property
     def begun(self) -> bool:
-        """Whether something has arrived that is worth keeping."""
+        """Return True if something worth keeping has arrived."""
         return bool(self.finish_reason or self._splitter.text.strip() or self._refusal)
 
     @property

@@ -63,7 +63,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Adjustments:
-    """How the requests to a model differ from the usual.
+    """The differences of the requests to a model from the usual ones.
 
     Attributes:
         without: The parts that are left out or made differently.
@@ -117,7 +117,7 @@ class EndpointCapabilities:
 
     @property
     def told(self) -> bool:
-        """Whether the endpoint itself has said how much the model reads."""
+        """Return True if the endpoint itself has said how much the model reads."""
         return self._facts.context_tokens is not None
 
     @property

@@ -146,7 +146,7 @@ class ChatModel(Protocol):
 
     @property
     def window(self) -> ModelWindow:
-        """How much it reads and writes, as far as is known."""
+        """The window, as far as it is known."""
 
     async def get_to_know(self) -> None:
         """Before a turn: find out what is not known of it and can be asked. Never raises ModelError."""
@@ -155,7 +155,7 @@ class ChatModel(Protocol):
         """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
 
     async def can(self, part: Part) -> bool:
-        """Whether it takes a part of a request, as far as is known; SECOND_LOOK: judging what follows. Never raises."""
+        """Return False if it is known to refuse this part of a request. Never raises."""
 
     def refused_tools(self) -> frozenset[str]:
         """Return the names of the tools that are not offered to it, since its server refuses their schemas."""

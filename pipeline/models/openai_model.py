@@ -104,7 +104,7 @@ class OpenAIModel:
 
     @property
     def window(self) -> ModelWindow:
-        """How much it reads and writes, as its endpoint says, else as assumed."""
+        """The window: from the endpoint if it says one, else as assumed."""
         return self._known.window(self._window)
 
     async def get_to_know(self) -> None:
@@ -275,7 +275,7 @@ class OpenAIModel:
         return self._endpoint.address if self._endpoint is not None else ""
 
     def _lacks_path(self) -> bool:
-        """Whether the address has no path. Most servers have their API under /v1, which many people leave out."""
+        """Return True if the address has no path. Most servers have their API under /v1, which many people leave out."""
         url = self._endpoint.base_url if self._endpoint is not None else None
         return not self._under_v1 and bool(url) and not urlsplit(url or "").path.strip("/")
 

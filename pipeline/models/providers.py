@@ -14,7 +14,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """How an API differs from OpenAI's chat completions.
+    """The differences of an API from OpenAI's chat completions.
 
     Attributes:
         hosts: The domains of its API; subdomains count.

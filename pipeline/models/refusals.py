@@ -91,7 +91,7 @@ _ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|sm
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """How the next attempt differs. `lasting`: the server refuses that for good, so it is remembered."""
+    """The adjustments for the next attempt. `lasting` are refused for good and remembered."""
 
     adjustments: Adjustments
     lasting: Adjustments = NOTHING

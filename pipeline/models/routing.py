@@ -1,4 +1,4 @@
-"""Which model answers: by tier, with fallbacks, within the day's tokens, and as a chat has chosen."""
+"""Chooses the model that answers: by tier, with fallbacks, within the day's limits, and by the chat's choice."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class ModelChoice:
         return self.models.get(await self._chosen(chat) or "", self.usual)
 
     async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
-        """Return the model for a turn, and a notice if the chosen one is no longer configured. The notice comes once."""
+        """Return the model for a turn, and a notice, once, if the chosen one is no longer configured."""
         gone = await self._chosen(chat)
         if gone is None or gone in self.models:
             return await self.of(chat), None
@@ -232,8 +232,8 @@ class ModelChoice:
 class YieldingModel(WrappedModel):
     """A ChatModel over one with a single slot.
 
-    A background request that meets a person's request ends at once with Postponed. Its connection is closed, which frees
-    the slot within the model's next batch. The caller tries again later.
+    A background request that meets a person's request ends at once with Postponed. Its connection is closed, which
+    frees the slot within the model's next batch. The caller tries again later.
     """
 
     def __init__(self, model: ChatModel) -> None:

@@ -238,7 +238,7 @@ class Sender:
 
 
 def _has_no_responses(complaint: Complaint) -> bool:
-    """Whether the server lacks the Responses API, or the key may not use it."""
+    """Return True if the server lacks the Responses API, or the key may not use it."""
     return complaint.status in (404, 405, 501) or "api.responses.write" in complaint.text
 
 

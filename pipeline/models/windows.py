@@ -38,7 +38,7 @@ _OUTPUT = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",)
 
 @dataclass(frozen=True, slots=True)
 class SaidWindow:
-    """How much an endpoint says that a model reads and writes, in tokens. None if it does not say.
+    """The window of a model in the words of its endpoint, in tokens. None if it does not say.
 
     Attributes:
         context_tokens: The prompt and the answer together.
