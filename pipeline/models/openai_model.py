@@ -275,7 +275,7 @@ class OpenAIModel:
         return self._endpoint.address if self._endpoint is not None else ""
 
     def _lacks_path(self) -> bool:
-        """Return True if the address has no path. Most servers have their API under /v1, which many people leave out."""
+        """Return True if the address has no path. Many people leave out the /v1 of most servers."""
         url = self._endpoint.base_url if self._endpoint is not None else None
         return not self._under_v1 and bool(url) and not urlsplit(url or "").path.strip("/")
 

@@ -289,6 +289,7 @@ class ToolLoop:
             recalled=turn.recalled_entries,
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
             private=turn.session.private,
+            is_task=turn.task is not None,
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls

@@ -73,6 +73,20 @@ class CitedWrites:
         # not dropped as foreign: the user has typed the quote at least, and is asked about the rest
         return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
+    async def asks_for(self, context: ToolContext, act: str, quote: str) -> bool:
+        """Return True if the user has asked for an act.
+
+        Without text of others in view nobody else can have asked. With it, another look of a model has to find that the
+        cited words ask for this very act, since hostile text can have any words of the user cited. A task by the clock
+        never has the user's consent to something new.
+
+        Args:
+            act: The act as a claim, such as `The user asks to be reminded to call Ann at 9`.
+        """
+        if context.is_task:
+            return False
+        return not context.provenance.is_foreign or (await self.check(context, act, quote)).doubt is None
+
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
         """Whether the user's cited words ask to delete something, by a second look."""
         request = Forgetting(text, Citation(None, quote))

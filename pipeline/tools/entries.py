@@ -55,7 +55,8 @@ class _Notes:
         new = NewEntry(
             content, name=name, author=Author.MODEL, trusted=cited.trusted, source_message_id=cited.message_id
         )
-        if cited.quote is None:
+        act = f"The user asks to keep this note, or says this: {content}"
+        if cited.quote is None or not await self._writes.asks_for(context, act, quote):
             return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)
@@ -164,7 +165,8 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
             trusted=cited.trusted,
             source_message_id=cited.message_id,
         )
-        if cited.quote is None:
+        act = f"The user asks to record this, or says that it happened: {event} {outcome}".rstrip()
+        if cited.quote is None or not await writes.asks_for(context, act, quote):
             return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
         context.note_written(entry)

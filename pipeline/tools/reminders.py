@@ -15,6 +15,7 @@ import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from config.texts import N_, _, use_language
+from memory.buttons import Notice
 from memory.capture.capture import asks_for_reminder
 from memory.errors import MemoryRefused
 from memory.messages import Message, Passage, Provenance, Role
@@ -54,10 +55,6 @@ _WHY = {
 
 
 def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
-    def is_asked_for(context: ToolContext, quote: str) -> bool:
-        # where others' words are in view they could speak through the model
-        return not context.provenance.is_foreign or writes.cited(context, quote).quote is not None
-
     async def reminder_set(
         context: ToolContext,
         text: str,
@@ -70,7 +67,9 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         """Remind the user, or do what text says then (task). Tell them the day and hour of the answer."""
         wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
         wish = replace(wish, task=TaskSound(task) if task != "no" else None)
-        if not is_asked_for(context, quote):
+        kind = "to have this done" if wish.task else "to be reminded"
+        act = f"The user asks {kind}: {text}, at {when}{'' if repeat == 'once' else f', {repeat} {days}'.rstrip()}."
+        if not await writes.asks_for(context, act, quote):
             with use_language(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)
             offered = await reminders.offer(context.owner, context.session_id, wish, offer)
@@ -79,6 +78,8 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
                 f"/remind_{offered.id} to have it set: {line(offered)}"
             )
         set_now = await reminders.set(context.owner, context.session_id, wish, context.language)
+        with use_language(context.language):
+            context.notices.append(Notice(_("Set: {reminder}", reminder=line(set_now))))
         return f"set: {line(set_now)}"
 
     async def reminder_list(context: ToolContext) -> str | Passage:
@@ -91,9 +92,13 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
 
     async def reminder_cancel(context: ToolContext, number: Number, quote: Quote = "") -> str:
         """End a reminder for good."""
-        if not is_asked_for(context, quote):
+        wanted = next((line(r) for r in await reminders.list(context.owner) if str(r.id) == number.lstrip("#")), number)
+        if not await writes.asks_for(context, f"The user asks to cancel the reminder {wanted}.", quote):
             return f"error: cite the user's words that ask for it, or ask them to tap /cancel_{number}"
-        return f"cancelled: {line(await reminders.cancel(context.owner, number))}"
+        cancelled = line(await reminders.cancel(context.owner, number))
+        with use_language(context.language):
+            context.notices.append(Notice(_("Cancelled: {reminder}", reminder=cancelled)))
+        return f"cancelled: {cancelled}"
 
     return [
         Tool(reminder_set, writes=True),

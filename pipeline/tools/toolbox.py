@@ -80,6 +80,7 @@ class ToolContext:
     notices: list[Notice] = field(default_factory=list)  # the questions under the answer
     inbox_ids: tuple[int, ...] = ()  # of the updates that the turn answers
     private: bool = False  # nothing is stored
+    is_task: bool = False  # a task by the clock runs, and nobody has just asked for anything
     model: ChatModel | None = None  # the one that calls
     asking: Asking | None = None  # how the person is asked meanwhile; None: nobody is there
     language: str = field(default_factory=spoken)  # of what a person reads; what a tool answers is English
