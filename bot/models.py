@@ -11,7 +11,8 @@ import structlog
 
 from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
-from config.models import FREE, CatalogueError, own_model
+from config.models import CatalogueError, own_model
+from config.prices import FREE
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
 from pipeline.media.files import MediaSources, Transcriber
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl, SecretStr
 
     from bot.services import MemoryServices
-    from config.models import EmbeddedModel, ModelCatalogue, Price
+    from config.models import EmbeddedModel, ModelCatalogue
+    from config.prices import Price
     from config.settings import Settings
     from memory.clock import Clock
     from memory.imports.importing import ForeignImport
@@ -124,6 +126,25 @@ def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
         return catalogue.price(name, host) if settings.has_endpoint else FREE
 
     return price_of
+
+
+def uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
+    """Say in one sentence that CHAT_DAILY_COST can't count some of the models, and what to do; None if it counts all.
+
+    OpenRouter tells the cost of each call, so its models need no price.
+    """
+    host = urlsplit(endpoint_of(settings).address).hostname
+    if settings.chat_daily_cost is None or not settings.has_endpoint or catalogue.tells_cost(host):
+        return None
+    names = (settings.llm_model, *settings.llm_models, settings.llm_fast_model, settings.llm_fallback_model)
+    unknown = [name for name in dict.fromkeys(names) if name and catalogue.price(name, host) is None]
+    if not unknown:
+        return None
+    what = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
+    return (
+        f"CHAT_DAILY_COST does not limit calls of the {what} not known ({', '.join(unknown)}): set CHAT_DAILY_TOKENS, "
+        "which limits every model."
+    )
 
 
 def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:

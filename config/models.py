@@ -1,12 +1,12 @@
-"""The catalogue of models: how much a model takes in, gives out and costs, and the models that run on this machine.
+"""The catalogue of models: how much a model takes in and gives out, and the models that run on this machine.
 
-It is read from ``models.json`` beside this file. A hosted model is found by pattern, so that a new version of
-a known family needs no entry; what is unknown gets a cautious default.
+It is read from ``models.json`` next to this file. A hosted model is found by pattern, so that a new version of
+a known family needs no entry. ``prices.py`` knows prices, and the windows of models of no known family.
 """
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib.resources import files
@@ -16,8 +16,9 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from config.errors import ConfigurationError
+from config.prices import TELLING_PROVIDERS, Price, load_prices, provider_of, spellings
 
-_WILD = re.compile(r"[*?\[]")
+_WILD = re.compile(r"[*?]|\[[^]]*\]")
 Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
 
@@ -49,44 +50,17 @@ class ModelWindow(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class HostedModel(ModelWindow):
-    """The window of every model whose name fits a shell pattern such as ``gpt-4o*``."""
+class ModelFamily(_Strict):
+    """The window of hosted models with names that fit a shell pattern such as ``gpt-4o*``.
+
+    Args:
+        max_output_tokens: The longest answer, which lists of prices don't tell.
+        max_input_tokens: The window of all models of the family. None means that of the list of prices.
+    """
 
     pattern: Annotated[str, Field(min_length=1)]
-
-
-@dataclass(frozen=True, slots=True)
-class Rates(_Strict):
-    """What a million tokens cost, in US dollars, in a call."""
-
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    # of the prompt, as the provider had them; None: they cost what the others do
-    cached: Annotated[float, Field(ge=0)] | None = None
-    above: Annotated[int, Field(ge=0)] = 0  # for prompts of more tokens than this
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a model costs. steps: those for longer prompts come later."""
-
-    steps: tuple[Rates, ...]
-
-    @property
-    def usual(self) -> Rates:
-        return self.steps[0]
-
-    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """US dollars for one call; cached_tokens are part of prompt_tokens."""
-        rates = next((step for step in reversed(self.steps) if prompt_tokens > step.above), self.usual)
-        cached = min(cached_tokens, prompt_tokens)
-        prompt = (prompt_tokens - cached) * rates.input
-        prompt += cached * (rates.input if rates.cached is None else rates.cached)
-        return (prompt + completion_tokens * rates.output) / 1_000_000
-
-
-FREE = Price((Rates(input=0, output=0),))
-"""A model that runs on this machine."""
+    max_output_tokens: Tokens
+    max_input_tokens: Tokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,45 +112,49 @@ class LocalModel(EmbeddedModel):
 class ModelCatalogue(_Strict):
     """Everything that is known of models."""
 
-    models: tuple[HostedModel, ...]
+    families: tuple[ModelFamily, ...]
     default: ModelWindow
     temperatures: Mapping[
         str, Annotated[float, Field(ge=0, le=2)]
     ]  # by what a call is for (Tier in pipeline/models/model.py)
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
-    vendors: Mapping[str, str] = field(default_factory=dict)  # by host
-    # by whole names, since a new version costs something else; by vendor where that differs from the maker's
-    prices: Mapping[str, Annotated[tuple[Rates, ...], Field(min_length=1)]] = field(default_factory=dict)
+    providers: Mapping[str, str] = field(default_factory=dict)  # names in the list of prices, by domain
 
     def window(self, model_name: str) -> ModelWindow:
-        """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
+        """Return the window of a model by its provider's name for it, in any case, with or without vendor prefix.
 
-        A local model is known by its exact name; otherwise a hosted one's whole name wins, then the longest pattern
-        that fits, and a name that fits none gets the default.
+        A local model is found by its exact name. A hosted one has the window of its family, the longest pattern that
+        fits, or else of the list of prices. What neither knows is the cautious default.
         """
         local_model = self.known_local(model_name)
         if local_model is not None:
             return local_model.window
-        for name in _spellings(model_name):
-            fitting = [model for model in self.models if _fits(name, model.pattern)]
-            if fitting:
-                best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
-                return ModelWindow(best.max_input_tokens, best.max_output_tokens)
-        return self.default
+        family = self._family(model_name.strip().lower().rpartition("/")[2])
+        window = self.default.max_input_tokens
+        if family is not None and family.max_input_tokens is not None:
+            window = family.max_input_tokens
+        elif (known := load_prices().context_tokens(model_name)) is not None:
+            window = known
+        answer = self.default.max_output_tokens if family is None else family.max_output_tokens
+        # A prompt always has room in the window, whatever the list says.
+        return ModelWindow(window, min(answer, max(1, window // 2)))
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
-        """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
-        names = list(_spellings(model_name))
-        # with the dots, so that notopenai.com is not openai.com
-        vendor = next((v for domain, v in self.vendors.items() if f".{host or ''}".endswith(f".{domain}")), None)
-        if vendor is not None:
-            names.insert(0, f"{vendor}/{names[0]}")
-        return next((Price(self.prices[name]) for name in names if name in self.prices), None)
+        """Return the price of a model at the endpoint on `host`, or None if it is unknown."""
+        return load_prices().price(model_name, provider_of(host, self.providers))
+
+    def tells_cost(self, host: str | None) -> bool:
+        """Return True if the endpoint on `host` tells with each answer what it has cost."""
+        return provider_of(host, self.providers) in TELLING_PROVIDERS
+
+    def _family(self, name: str) -> ModelFamily | None:
+        fitting = (family for family in self.families if _fits(name, family.pattern))
+        return max(fitting, key=lambda family: len(_WILD.sub("?", family.pattern)), default=None)
 
     def known_local(self, model_name: str) -> LocalModel | None:
         """The local model of that name, wherever it is served; None for all others."""
-        names = set(_spellings(model_name))
+        names = set(spellings(model_name))
         return next((local for local in self.local_models if local.name in names), None)
 
     def local(self, name: str | None = None) -> LocalModel:
@@ -210,15 +188,5 @@ def chat_template(name: str) -> str:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
-    return name.startswith(_WILD.split(pattern, 1)[0]) and fnmatchcase(name, pattern)
-
-
-def _spellings(model_name: str) -> Iterator[str]:
-    """The name with and without its vendors: openrouter/openai/gpt-4o, openai/gpt-4o, gpt-4o."""
-    name = model_name.strip().lower()
-    while True:
-        yield name
-        _, slash, name = name.partition("/")
-        if not slash:
-            return
+    # Most patterns are ruled out by their literal parts, without the expressions that fnmatch compiles.
+    return all(part in name for part in _WILD.split(pattern)) and fnmatchcase(name, pattern)

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
 from bot.app import lightrag_of
-from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, sentence, warning
 from bot.jobs.replication import TOO_OLD
-from bot.models import awake, endpoint_of, meaning_models
+from bot.models import awake, endpoint_of, meaning_models, uncounted_cost
 from bot.services import replica_of
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
@@ -193,7 +193,11 @@ async def models(context: DoctorContext) -> list[Finding]:
         if name is not None and name not in named.values():
             named[part] = name
     async with _endpoint_store(context) as store:
-        return [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+        findings = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+    if (trouble := uncounted_cost(settings, catalogue)) is not None:
+        found, _, remedy = trouble.rpartition(": ")
+        findings.append(warning("cost limit", found, sentence(remedy)))
+    return findings
 
 
 async def embeddings(context: DoctorContext) -> list[Finding]:

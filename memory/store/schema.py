@@ -16,7 +16,10 @@ FIRST_FORMAT = 46
 
 Its last table is no view: SQLite's integrity check of versions before 3.42 looks for loose pages only then.
 """
-MIGRATIONS: tuple[Migration, ...] = ()
+MIGRATIONS: tuple[Migration, ...] = (
+    # What the provider says that a call has cost; `cost` is computed from its tokens.
+    ("ALTER TABLE usage ADD COLUMN told_cost REAL",),
+)
 """What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 

@@ -177,6 +177,14 @@ def test_only_embedded_models_that_the_machine_can_hold_are_offered(memory: int,
     assert [model.name for model in that_fit(load_catalogue(), memory)] == names
 
 
+async def test_setup_with_unpriced_model_says_what_limits_it(
+    model: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_settings(ENV, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted", CHAT_DAILY_COST="0.5")
+    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    assert "set CHAT_DAILY_TOKENS, which limits every model." in " ".join(capsys.readouterr().out.split())
+
+
 async def test_a_smaller_embedded_model_can_be_chosen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
