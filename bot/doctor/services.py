@@ -15,18 +15,19 @@ from telegram.error import Forbidden, InvalidToken, TelegramError
 from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, sentence, warning
 from bot.jobs.replication import TOO_OLD
+from bot.local_choice import choose_local
 from bot.models import awake, endpoint_of, meaning_models, uncounted_cost
 from bot.services import replica_of
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
-from config.models import CatalogueError, LocalModel, load_catalogue, own_model
+from config.models import CatalogueError, LocalModel, load_catalogue
 from config.settings import check_together
 from memory.errors import StoreError
 from memory.search.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
-from pipeline.local.model_files import is_present, weights_path
+from pipeline.local.model_files import is_present
 from pipeline.models.model import ModelError
 from pipeline.models.probe import probe
 from pipeline.models.request_body import Part
@@ -285,22 +286,23 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Fin
 
 
 def _embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
-    settings, own = context.settings, context.settings.own_weights
+    settings = context.settings
     try:
-        local = own_model(own) if own is not None else catalogue.local(settings.llm_model)
+        choice = choose_local(settings, catalogue)
     except CatalogueError as error:
         return failed("model", str(error).rstrip("."), CATALOGUED)
     try:
         check_engine()
     except EmbeddedModelError as error:
         return failed_as_said("model", error)
+    local, weights = choice.model, choice.weights
     if not isinstance(local, LocalModel):
-        return ok("model", f"The embedded model is {own}; its engine loads")
-    weights = weights_path(local, settings.models_dir)
+        return ok("model", f"The embedded model is {weights}; its engine loads")
     if not is_present(local, settings.models_dir):
         state = "damaged or not whole" if weights.exists() else "not here yet"
         return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
-    return ok("model", f"The embedded {local.name} is at {weights}; its engine loads")
+    measured = "" if local.is_measured else ", which was not measured with this bot,"
+    return ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")
 
 
 CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."

