@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from config.errors import ConfigurationError
 from config.hub_files import HUB_FOLDER, parse_hub_file
 from config.models import CatalogueError, LocalModel, own_model
-from pipeline.local.model_files import is_present, weights_path
+from pipeline.local.model_files import as_fetched, is_present, weights_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,12 +44,12 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     """Return the local model that the settings name, or the usual one. Raises CatalogueError."""
     own = settings.own_weights
     if own is None:
-        return _catalogued(settings.models_dir, configured_local(settings, catalogue))
+        return _catalogued(settings, configured_local(settings, catalogue))
     file = pulled_file(settings)
     if file is None:
         return LocalChoice(own_model(own, settings.llm_context_tokens), own, "full", None, None)
     if (known := catalogue.local_of_hub(file)) is not None:
-        return _catalogued(settings.models_dir, known)
+        return _catalogued(settings, known)
     if not own.is_file():
         raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
     return LocalChoice(own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
@@ -93,9 +93,9 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _catalogued(models_dir: Path, model: LocalModel) -> LocalChoice:
-    weights = weights_path(model, models_dir)
-    if model.sha256 is None and weights.is_file():
-        # The catalogue only estimates it; the file was checked when it was fetched.
-        model = replace(model, size_bytes=weights.stat().st_size)
+def _catalogued(settings: Settings, model: LocalModel) -> LocalChoice:
+    weights = weights_path(model, settings.models_dir)
+    model = as_fetched(model, settings.models_dir)
+    if not model.is_measured and settings.llm_context_tokens is not None:
+        model = replace(model, n_ctx=settings.llm_context_tokens)
     return LocalChoice(model, weights, model.prompt, model.tools, model.second_look)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -62,6 +62,14 @@ def is_present(model: LocalModel, models_dir: Path) -> bool:
     """Return True if the weights are there, with the right size if it is known. Reads nothing, so it is quick."""
     path = weights_path(model, models_dir)
     return path.is_file() and (model.sha256 is None or path.stat().st_size == model.size_bytes)
+
+
+def as_fetched(model: LocalModel, models_dir: Path) -> LocalModel:
+    """Return the model with the size of its weights that are here, if the catalogue only estimates it."""
+    weights = weights_path(model, models_dir)
+    if model.sha256 is not None or not weights.is_file():
+        return model
+    return replace(model, size_bytes=weights.stat().st_size)
 
 
 def pulled_files(models_dir: Path) -> list[HubFile]:

@@ -437,6 +437,9 @@ def test_catalogued_file_is_run_as_the_catalogue_says(hub: Hub, models: Path) ->
         choice = choose_local(Settings.model_validate({"llm_model": name}), load_catalogue())
         assert (choice.model.name, choice.weights, choice.tools) == ("qwen3-0.6b", path, model.tools)
         assert choice.model.size_bytes == len(WEIGHTS)  # of the file, not of the estimate
+        assert choice.model.n_ctx == 8192
+    settings = Settings.model_validate({"llm_model": "qwen3-0.6b", "llm_context_tokens": 4096})
+    assert choose_local(settings, load_catalogue()).model.n_ctx == 4096
 
 
 def test_file_of_ones_own_keeps_full_prompt_and_tools(models: Path, tmp_path: Path) -> None:
