@@ -1,4 +1,4 @@
-"""Which local model the bot runs without an endpoint, and what it is trusted with."""
+"""The choice of the local model that the bot runs without an endpoint, with its prompt and tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LocalChoice:
     Args:
         style: The name of its style of prompt.
         tools: The tools that it gets. None means all.
-        second_look: Whether it can judge what follows from what. None means that the self-test decides.
+        second_look: Whether it can verify facts against their sources. None means that the self-test decides.
     """
 
     model: EmbeddedModel

@@ -19,7 +19,7 @@ _MAX_TOKENS = 100_000_000
 
 
 class _HeaderError(Exception):
-    """The header ends before what is looked for, or is none."""
+    """The bytes are no GGUF header, or end too early."""
 
 
 def trained_window(weights: Path) -> int | None:

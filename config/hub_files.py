@@ -1,4 +1,4 @@
-"""Names of files on the Hugging Face hub, and where they are kept on this machine."""
+"""Names of files on the Hugging Face hub, and their places on this machine."""
 
 from __future__ import annotations
 

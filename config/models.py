@@ -32,7 +32,7 @@ TOY = "a toy"
 BYTES_FOR_THE_REST = 400_000_000
 """Memory of a small system and the bot: if it is swapped out while a model answers, they wait for minutes."""
 OWN_WINDOW, OWN_ANSWER = 8192, 2048
-"""Tokens that a file of somebody's own reads and answers where nothing else is set: more takes more memory."""
+"""Default tokens that a model outside the catalogue reads and writes. More would take more memory."""
 
 
 class CatalogueError(ConfigurationError):
@@ -40,7 +40,7 @@ class CatalogueError(ConfigurationError):
 
 
 class _Strict:
-    """What is read from the file: a name that nobody knows is a mistake in it."""
+    """A part of the file. Unknown names in it are mistakes."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -102,7 +102,7 @@ class EmbeddedModel(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel(EmbeddedModel):
-    """A model of the catalogue that can run on this machine: what it is, and where its weights come from."""
+    """A model of the catalogue that can run on this machine, with the source of its weights."""
 
     description: str
     quality: Annotated[str, Field(min_length=1, max_length=20)]  # how well it talks, in a word
@@ -110,12 +110,13 @@ class LocalModel(EmbeddedModel):
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
     prompt: str  # the style of prompt that suits it (pipeline/prompt/prompts.py)
     tools: tuple[str, ...]  # those that it can handle
-    # it can judge what follows from what; one that can't selects sentences and writes none. None: it is tested
+    # Whether it can verify facts against their sources. If not, it only selects sentences. None means that the
+    # self-test decides.
     second_look: bool | None
     hub_url: str
-    # None: the hub states it when the file is fetched, and sizes are estimates
+    # None if the hub states it when the file is fetched. Sizes are then estimates.
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    packages: PackageSource | None = None  # None: only the hub has it
+    packages: PackageSource | None = None  # None if only the hub has it
 
     @property
     def is_measured(self) -> bool:
@@ -147,8 +148,8 @@ class ModelCatalogue(_Strict):
     def window(self, model_name: str) -> ModelWindow:
         """Return the window of a model by its provider's name for it, in any case, with or without vendor prefix.
 
-        A local model is found by its exact name. A hosted one has the window of its family, the longest pattern that
-        fits, or else of the list of prices. What neither knows is the cautious default.
+        A local model is found by its exact name. A hosted model has the window of its family, which is the longest
+        pattern that fits, or else the window in the list of prices. Other names get the cautious default.
         """
         local_model = self.known_local(model_name)
         if local_model is not None:
@@ -160,7 +161,7 @@ class ModelCatalogue(_Strict):
         elif (known := load_prices().context_tokens(model_name)) is not None:
             window = known
         answer = self.default.max_output_tokens if family is None else family.max_output_tokens
-        # A prompt always has room in the window, whatever the list says.
+        # A prompt always has room in the window, even if the list is wrong.
         return ModelWindow(window, min(answer, max(1, window // 2)))
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
@@ -176,9 +177,9 @@ class ModelCatalogue(_Strict):
         return max(fitting, key=lambda family: len(_WILD.sub("?", family.pattern)), default=None)
 
     def known_local(self, model_name: str) -> LocalModel | None:
-        """Return the measured local model of that name, wherever it is served; None for all others.
+        """Return the measured local model of that name on any server, or None if there is none.
 
-        Servers run the others with a window and tools of their own.
+        Models that were not measured are left out: servers run them with other windows and tools.
         """
         names = set(spellings(model_name))
         return next((local for local in self.local_models if local.is_measured and local.name in names), None)
@@ -210,7 +211,7 @@ class ModelCatalogue(_Strict):
         return [model for model in self.local_models if model.resident_bytes <= left and model.quality != TOY]
 
     def recommended(self, memory_bytes: int) -> LocalModel:
-        """Return the local model to fetch for a machine with so much memory.
+        """Return the local model to fetch for a machine with this amount of memory.
 
         The models that only the hub has are current, and listed with the best first.
         """
@@ -220,7 +221,7 @@ class ModelCatalogue(_Strict):
         return next(current, None) or self.last_resort(memory_bytes)
 
     def last_resort(self, memory_bytes: int) -> LocalModel:
-        """Return the local model for a machine that doesn't reach the hub; one that is too large if none fits."""
+        """Return the local model for a machine that can't reach the hub. If none fits, return the default."""
         return next((model for model in self.fitting(memory_bytes) if model.packages is not None), self.local())
 
 
@@ -240,7 +241,7 @@ def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
         window = n_ctx or min(OWN_WINDOW, trained_window(weights) or OWN_WINDOW)
     except OSError as error:
         raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
-    # what it reads is held beside the weights
+    # The context takes memory in addition to the weights.
     return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 
 

@@ -18,7 +18,7 @@ _SAME_PRICE_VARIANTS = (":beta", ":exacto", ":extended", ":floor", ":nitro", ":t
 """Suffixes by which a model has another route or behaviour at the same price."""
 _FREE_VARIANT = ":free"
 _MAKER_PRICED = frozenset(("azure", "openrouter"))
-"""Providers that pass the makers' prices on for models without a price of their own."""
+"""Providers that charge the makers' prices for models that aren't listed with them."""
 TELLING_PROVIDERS = frozenset(("openrouter",))
 """Providers that tell the cost of each call with its answer."""
 
@@ -149,7 +149,7 @@ def format_rates(rates: Rates) -> str:
 
 
 def format_name(name: str) -> str:
-    """Write a model's name as it stands in the list."""
+    """Write a model's name the way the list spells it."""
     return _canonical(name.strip().lower())
 
 

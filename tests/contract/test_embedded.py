@@ -447,6 +447,6 @@ async def test_pulled_file_of_hub_talks_as_the_embedded_model(
         pull_file(parse_hub_file(name), settings.models_dir, lambda _: None)
     async with open_app(settings) as app:
         answer = await Person(app).says("Say hello.")
-        # what it was trained for, by its header, up to 8192
+        # its header says 8192
         assert app.models.usual.window.max_input_tokens == 8192
     assert answer.strip()

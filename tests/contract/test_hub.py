@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub: how they are named, checked, fetched in pieces, and what is said if that fails."""
+"""Files of the Hugging Face hub: their names, hashes and resumed downloads, and the sentences for failures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where local models are kept."""
+    """The folder of local models."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Settings().models_dir
 
@@ -57,7 +57,7 @@ def _engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Reports(list[PullProgress]):
-    """What a pull reported; raises an error once so many bytes are here."""
+    """The reports of a pull. Raises an error once `interrupt_at` bytes are here."""
 
     def __init__(self, interrupt_at: int | None = None, error: BaseException | None = None) -> None:
         self.interrupt_at = interrupt_at
@@ -155,6 +155,11 @@ def test_pulled_file_is_checked_and_nothing_else_is_left(hub: Hub, tmp_path: Pat
 @pytest.mark.parametrize("page_size", [1000, 1])
 def test_pull_without_linked_headers_takes_hash_from_tree(hub: Hub, tmp_path: Path, page_size: int) -> None:
     hub.has_head, hub.page_size = False, page_size
+    assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS
+
+
+def test_pull_without_stated_size_takes_that_of_download(hub: Hub, tmp_path: Path) -> None:
+    hub.states_size = False
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS
 
 
@@ -322,7 +327,7 @@ def test_file_that_changed_on_hub_is_replaced_when_checked(hub: Hub, tmp_path: P
     hub.served[NAME] = WEIGHTS * 2 + b"!"
     reports = Reports()
     assert pull_file(FILE, tmp_path, reports) == path
-    assert path.read_bytes() == WEIGHTS  # the one that was checked stays until another one was
+    assert path.read_bytes() == WEIGHTS  # the checked file stays until the new version is checked
     del hub.served[NAME]
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS * 2
 

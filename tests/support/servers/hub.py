@@ -20,7 +20,7 @@ SIGNATURE = "X-Signature=abc"
 
 @dataclass
 class Hub:
-    """What the hub has and how it fails, and what it was asked.
+    """The files of the hub, its faults, and a record of its requests.
 
     Args:
         files: Contents by ``ORG/REPO/PATH``.
@@ -29,6 +29,7 @@ class Hub:
         renamed: New names of repositories by their former ones.
         breaks_after: Bytes after which each connection of a download breaks.
         etag: How the file host names a file, from its content. None means not at all.
+        states_size: Whether the headers of a file have its size.
         has_head: Whether the headers of a file can be asked for.
         status: What every request for a file or list is answered with, if not what is asked.
         ranges: The ranges of all downloads.
@@ -44,6 +45,7 @@ class Hub:
     token: str = "hf_right"  # of a server that lives in tests
     breaks_after: int | None = None
     etag: str | None = None
+    states_size: bool = True
     has_head: bool = True
     status: int | None = None
     page_size: int = 1000
@@ -119,9 +121,10 @@ class _HubHandler(_Handler):
             headers = {
                 "Location": f"{self.hub.files_url}/{name}?{SIGNATURE}",
                 "X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"',
-                "X-Linked-Size": str(len(content)),
                 "X-Repo-Commit": "0" * 40,
             }
+            if self.hub.states_size:
+                headers["X-Linked-Size"] = str(len(content))
             self.answer(302, headers)
 
     def list_files(self, repository: str, query: str) -> None:
