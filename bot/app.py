@@ -333,7 +333,7 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, clock),
+            ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, embedding.wake if embedding is not None else None),

@@ -16,10 +16,10 @@ from memory.search.vectors import EmbedderError
 from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import MediaReader
 from pipeline.media.speech import Speech
-from pipeline.models.endpoint import Endpoint, EndpointCapabilities
+from pipeline.models.capabilities import EndpointCapabilities, Part
+from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ChatModel, Tier
-from pipeline.models.openai_model import OpenAIModel
-from pipeline.models.request_body import Part
+from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models, YieldingModel
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
@@ -68,7 +68,15 @@ class ModelSetup:
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
-    return endpoint_at(settings.openai_base_url, settings.openai_api_key)
+    return endpoint_and_model(settings, settings.llm_model or "")[0]
+
+
+def endpoint_and_model(settings: Settings, name: str) -> tuple[Endpoint, str]:
+    """Return where a model is served, and its name there: `groq:llama-4` is `llama-4` at the endpoint `groq`."""
+    named, served_name = settings.split_model(name)
+    url = settings.openai_base_url if named is None else named.url
+    key = settings.openai_api_key if named is None else named.key
+    return replace(endpoint_at(url, key), extra_body=settings.llm_extra_body), served_name
 
 
 def models_of(
@@ -82,26 +90,31 @@ def models_of(
     if not settings.has_endpoint:
         return _embedded(settings, catalogue, memory, stack)
 
-    async def connect() -> Endpoint:
-        return endpoint_of(settings)
-
-    asks = settings.llm_context_tokens is None
     existing: dict[str, EndpointCapabilities] = {}
 
-    def model(name: str, tier: Tier) -> OpenAIModel:
-        window = catalogue.window(name)
-        if settings.llm_context_tokens is not None and name == settings.llm_model:
-            window = replace(window, max_input_tokens=settings.llm_context_tokens)
-        # one for all parts of a model: what is refused to one is not said by another
-        facts = existing.setdefault(name, EndpointCapabilities(name, memory.endpoints, clock, asks=asks))
+    def model(name: str) -> OpenAIModel:
+        endpoint, served_name = endpoint_and_model(settings, name)
+        window = catalogue.window(served_name)
+        set_tokens = settings.llm_context_tokens if name == settings.llm_model else None
+        if set_tokens is not None:
+            window = replace(window, max_input_tokens=set_tokens)
+
+        async def connect() -> Endpoint:
+            return endpoint
+
+        # shared by all parts that a model plays, so that it is asked only once for what it refuses
+        facts = existing.setdefault(
+            name, EndpointCapabilities(served_name, memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+        )
         made = OpenAIModel(
             name,
             window,
             connect,
+            served_name=served_name,
             timeout=settings.llm_timeout,
-            temperature=catalogue.temperatures[tier],
+            defaults=ModelDefaults(settings.llm_temperature, effort=settings.llm_effort),
             known=facts,
-            unable=frozenset() if catalogue.known_local(name) is None else frozenset({Part.IMAGES}),
+            unable=frozenset() if catalogue.known_local(served_name) is None else frozenset({Part.IMAGES}),
         )
         stack.push_async_callback(made.close)
         return made
@@ -109,19 +122,21 @@ def models_of(
     name = settings.llm_model or ""
     fallback = settings.llm_fallback_model
     return Models(
-        balanced=model(name, Tier.BALANCED),
-        fast=model(settings.llm_fast_model or name, Tier.FAST),
-        fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
-        others=tuple(model(other, Tier.BALANCED) for other in settings.llm_models if other != name),
+        balanced=model(name),
+        fast=model(settings.llm_fast_model or name),
+        fallbacks=(model(fallback),) if fallback else (),
+        others=tuple(model(other) for other in settings.llm_models if other != name),
     )
 
 
 def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
-    """What models cost at the endpoint that the settings name; what runs on this machine is free."""
-    host = urlsplit(endpoint_of(settings).address).hostname
+    """Return the prices of models, each at its own endpoint. A model on this machine is free."""
 
     def price_of(name: str) -> Price | None:
-        return catalogue.price(name, host) if settings.has_endpoint else FREE
+        if not settings.has_endpoint:
+            return FREE
+        endpoint, served_name = endpoint_and_model(settings, name)
+        return catalogue.price(served_name, urlsplit(endpoint.address).hostname)
 
     return price_of
 
@@ -131,11 +146,16 @@ def uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
 
     OpenRouter tells the cost of each call, so its models need no price.
     """
-    host = urlsplit(endpoint_of(settings).address).hostname
-    if settings.chat_daily_cost is None or not settings.has_endpoint or catalogue.tells_cost(host):
+    if settings.chat_daily_cost is None or not settings.has_endpoint:
         return None
+    price_of = prices_of(settings, catalogue)
+
+    def is_counted(name: str) -> bool:
+        host = urlsplit(endpoint_and_model(settings, name)[0].address).hostname
+        return catalogue.tells_cost(host) or price_of(name) is not None
+
     names = (settings.llm_model, *settings.llm_models, settings.llm_fast_model, settings.llm_fallback_model)
-    unknown = [name for name in dict.fromkeys(names) if name and catalogue.price(name, host) is None]
+    unknown = [name for name in dict.fromkeys(names) if name and not is_counted(name)]
     if not unknown:
         return None
     what = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
@@ -194,8 +214,7 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        temperature=catalogue.temperatures[Tier.FAST],  # a small model wanders at that of a large one
-        max_output_tokens=local.max_output_tokens,
+        defaults=ModelDefaults(catalogue.temperatures[Tier.FAST], local.max_output_tokens),
         unable=frozenset({Part.IMAGES} if has_tools else {Part.IMAGES, Part.TOOLS}),
     )
     stack.push_async_callback(talking.close)

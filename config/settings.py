@@ -6,8 +6,10 @@ Only the composition root and the command line read settings; everything else is
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,6 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from config.errors import ConfigurationError
 from config.hub_files import is_hub_name, parse_hub_file
+from config.network import check_environment
 
 ENV_FILE = Path(".env")
 DATABASE_NAME = "mneme.db"
@@ -28,6 +31,7 @@ ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
+_ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 # What others show us in a header: what Telegram takes for one, and too long to be guessed.
 _HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
@@ -49,6 +53,15 @@ class MemoryScope(StrEnum):
     CHAT = "chat"
     FAMILY = "family"
     SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEndpoint:
+    """An OpenAI-compatible endpoint that models can be prefixed with, such as `groq:llama-4`."""
+
+    name: str
+    url: HttpUrl
+    key: SecretStr | None = None
 
 
 def system_zone() -> str | None:
@@ -77,6 +90,7 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = None
     openai_base_url: HttpUrl | None = None
     llm_model: str | None = None
+    llm_endpoints: Annotated[tuple[NamedEndpoint, ...], NoDecode] = ()
     llm_models: Annotated[tuple[str, ...], NoDecode] = ()
     llm_fast_model: str | None = None
     llm_fallback_model: str | None = None
@@ -89,6 +103,9 @@ class Settings(BaseSettings):
     llm_speech_api_key: SecretStr | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
+    llm_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    llm_temperature: float | None = Field(default=None, ge=0, le=2)
+    llm_extra_body: str | None = None
 
     embedding_model: str | None = None
     embedding_base_url: HttpUrl | None = None
@@ -171,6 +188,41 @@ class Settings(BaseSettings):
             return value
         return tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
 
+    @field_validator("llm_endpoints", mode="before")
+    @classmethod
+    def _split_endpoints(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        made: dict[str, NamedEndpoint] = {}
+        for part in re.split(r"[;\n]", value):
+            fields = part.split()
+            if not fields:
+                continue
+            if not 2 <= len(fields) <= 3 or not _ENDPOINT_NAME.fullmatch(fields[0]) or fields[0] in made:
+                raise ValueError(
+                    "a name, an address and a key are needed for each endpoint, separated by spaces, and a semicolon"
+                    " between two, such as: groq https://api.groq.com/openai/v1 KEY; home http://10.0.0.5:11434/v1"
+                )
+            try:
+                url = HttpUrl(fields[1])
+            except ValidationError as error:
+                raise ValueError(f"{fields[1]} is no address such as https://api.groq.com/openai/v1") from error
+            made[fields[0]] = NamedEndpoint(fields[0], url, SecretStr(fields[2]) if len(fields) == 3 else None)
+        return tuple(made.values())
+
+    @field_validator("llm_extra_body")
+    @classmethod
+    def _is_json_object(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            is_object = isinstance(json.loads(value), dict)
+        except (ValueError, RecursionError):
+            is_object = False
+        if not is_object:
+            raise ValueError('a JSON object is needed, such as {"top_k": 20}')
+        return value
+
     @field_validator("telegram_webhook_url")
     @classmethod
     def _reachable_for_telegram(cls, value: HttpUrl | None) -> HttpUrl | None:
@@ -210,7 +262,9 @@ class Settings(BaseSettings):
             raise ValueError("a weight is above 0 and up to 100")
         return weights
 
-    @field_validator("log_level", "log_format", "memory_scope", "lightrag_mode", "memory_tidy_day", mode="before")
+    @field_validator(
+        "llm_effort", "log_level", "log_format", "memory_scope", "lightrag_mode", "memory_tidy_day", mode="before"
+    )
     @classmethod
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -236,6 +290,10 @@ class Settings(BaseSettings):
     def _endpoint_has_a_model(self) -> Settings:
         if self.has_endpoint and not self.llm_model:
             raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use")
+        if self.has_endpoint and self.openai_api_key is None and self.openai_base_url is None:
+            for name in (self.llm_fast_model, self.llm_fallback_model, *self.llm_models):
+                if name is not None and self.split_model(name)[0] is None:
+                    raise ValueError(f"{name} needs an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY")
         return self
 
     @model_validator(mode="after")
@@ -289,7 +347,15 @@ class Settings(BaseSettings):
     @property
     def has_endpoint(self) -> bool:
         """Whether an OpenAI-compatible endpoint is configured; without one the embedded model is used."""
-        return self.openai_api_key is not None or self.openai_base_url is not None
+        if self.openai_api_key is not None or self.openai_base_url is not None:
+            return True
+        return self.llm_model is not None and self.split_model(self.llm_model)[0] is not None
+
+    def split_model(self, name: str) -> tuple[NamedEndpoint | None, str]:
+        """Split `groq:llama-4` into the endpoint of that name and the model. None is the endpoint of OPENAI_*."""
+        prefix, colon, rest = name.partition(":")
+        named = next((endpoint for endpoint in self.llm_endpoints if endpoint.name == prefix), None)
+        return (named, rest) if named is not None and colon and rest else (None, name)
 
     @property
     def own_weights(self) -> Path | None:
@@ -340,8 +406,12 @@ def settings_file() -> Path:
 
 
 def load_settings(env_file: Path | None = None) -> Settings:
-    """Read `env_file`, or settings_file(). Raises ConfigurationError for wrong values and names that no setting has."""
+    """Read `env_file`, or settings_file().
+
+    Raises ConfigurationError for wrong values, unknown names, and an environment that no HTTP client can use.
+    """
     env_file = env_file or settings_file()
+    check_environment()
     _refuse_unknown_names(env_file)
     try:
         return Settings(_env_file=env_file)  # type: ignore[call-arg]  # pydantic-settings takes it beside the fields

@@ -44,6 +44,10 @@ class MemoryRefused(MnemeError):
     """A change of memory was not made. The text says why, and what is there instead."""
 
 
+class ContentFiltered(MnemeError):
+    """A provider's content filter refuses what the model was asked to read."""
+
+
 class Postponed(MnemeError):
     """Work in the background was not done, since somebody waits for what it needs. It is to be done later."""
 

@@ -92,6 +92,23 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderData:
+    """Data of a model's provider that goes back unchanged with the assistant message that it came with.
+
+    Reasoning, signatures and the provider's ids of tool calls. Another model or endpoint can't use them.
+
+    Attributes:
+        endpoint: The address of the endpoint, without secrets.
+        model: The model's name there.
+        data: A JSON object; only the adapter that wrote it reads it.
+    """
+
+    endpoint: str
+    model: str
+    data: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message. `id` and `turn_id` are None until it is in the log."""
 
@@ -107,6 +124,7 @@ class Message:
     turn_id: int | None = None
     media: tuple[int, ...] = ()  # numbers of the photos, files and recordings that it tells of
     images: tuple[Image, ...] = ()  # shown in the turn that it is from; the log keeps none
+    provider_data: ProviderData | None = None
 
     @property
     def is_attachment(self) -> bool:

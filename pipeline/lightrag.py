@@ -13,7 +13,7 @@ from config.secrets import without_secrets
 from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
-from pipeline.models.client import tls_context
+from pipeline.models.client import is_on_this_machine, tls_context
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +43,9 @@ class LightRag:
     def __init__(self, url: str, api_key: str | None, mode: str) -> None:
         self._mode = mode
         headers = {"X-API-Key": api_key} if api_key else {}
-        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers, verify=tls_context())
+        self._client = httpx.AsyncClient(
+            base_url=url.rstrip("/"), headers=headers, verify=tls_context(), trust_env=not is_on_this_machine(url)
+        )
 
     async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
         """Add one exchange. Its source tells whether anything in it is foreign."""

@@ -10,7 +10,7 @@ import contextlib
 import json
 import sys
 from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  # typer reads the annotations
+from pathlib import Path  # typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer

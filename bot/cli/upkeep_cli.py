@@ -9,7 +9,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path  # noqa: TC003  # typer reads the annotations
+from pathlib import Path  # typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer

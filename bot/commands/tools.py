@@ -33,7 +33,7 @@ class ToolReport:
     models: ModelChoice
 
     async def groups(self, session: Session) -> list[Group]:
-        """Empty where no server is configured."""
+        """Return what `/status` says about the tools. Empty if no server is configured."""
         if self.tools.config.is_empty:
             return []
         states = self.tools.states()
@@ -51,6 +51,8 @@ class ToolReport:
                     left_out,
                 )
             )
+        if refused := model.refused_tools():
+            notes.append(_("The model's server refuses these tools: {names}.", names=", ".join(sorted(refused))))
         return [Group(_("Tools of other programs"), rows, notes=tuple(notes))]
 
 

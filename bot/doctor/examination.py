@@ -63,10 +63,10 @@ async def examine(backups: Path | None = None) -> list[Finding]:
 
 
 def _without_secrets(finding: Finding, settings: Settings) -> Finding:
-    """What servers and libraries say may quote what they were sent."""
+    """Mask the secrets of the settings: servers and libraries may quote what they were sent."""
     text = without_shapes(finding.found)
-    for name in Settings.model_fields:
-        value = getattr(settings, name)
+    values = [getattr(settings, name) for name in Settings.model_fields]
+    for value in [*values, *(endpoint.key for endpoint in settings.llm_endpoints)]:
         if isinstance(value, SecretStr) and len(value.get_secret_value()) >= SHORTEST_SECRET:
             text = text.replace(value.get_secret_value(), "[secret]")
     return replace(finding, found=text)

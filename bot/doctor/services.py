@@ -16,7 +16,7 @@ from bot.app import lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, sentence, warning
 from bot.jobs.replication import TOO_OLD
 from bot.local_choice import choose_local
-from bot.models import awake, endpoint_of, meaning_models, uncounted_cost
+from bot.models import awake, endpoint_and_model, meaning_models, uncounted_cost
 from bot.services import replica_of
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
@@ -28,14 +28,15 @@ from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present
+from pipeline.models.capabilities import EndpointCapabilities, Part
+from pipeline.models.chat_completions import tool_name
 from pipeline.models.model import ModelError
 from pipeline.models.probe import probe
-from pipeline.models.request_body import Part
 from pipeline.tools.mcp.config import read_config
 from pipeline.tools.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     import httpx
     from telegram import WebhookInfo
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from config.models import ModelCatalogue
     from config.settings import Settings
     from memory.clock import Clock
-    from pipeline.models.probe import Probed
+    from pipeline.models.probe import Probed, Trial
     from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_PATIENCE = 10.0
@@ -194,7 +195,8 @@ async def models(context: DoctorContext) -> list[Finding]:
         if name is not None and name not in named.values():
             named[part] = name
     async with _endpoint_store(context) as store:
-        findings = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+        groups = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+    findings = [finding for findings in groups for finding in findings]
     if (trouble := uncounted_cost(settings, catalogue)) is not None:
         found, _, remedy = trouble.rpartition(": ")
         findings.append(warning("cost limit", found, sentence(remedy)))
@@ -253,27 +255,40 @@ async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore
 
 async def _hosted(
     context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
-) -> Finding:
+) -> list[Finding]:
     settings = context.settings
-    window = catalogue.window(name)
+    endpoint, served_name = endpoint_and_model(settings, name)
+    window = catalogue.window(served_name)
     patience = min(settings.llm_timeout, MODEL_PATIENCE)
     asks = settings.llm_context_tokens is None
+    # before the probe, which forgets them so that they are tried again
+    known = EndpointCapabilities(served_name, store)
+    await known.recall(endpoint)
+    tools = [tool_name(key) for key in known.adjustments.bad_tools]
     try:
-        probed = await probe(endpoint_of(settings), name, window, patience, store, asks=asks)
+        probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
         finding = failed_as_said(part, error)
         # a remedy that names a command of the chat helps nobody at a shell
-        return failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding
-    return _judged(part, name, probed, settings.llm_context_tokens)
+        return [failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
+    judged = _judged(part, name, probed, settings.llm_context_tokens, tools)
+    return [judged, *(_tried(part, trial) for trial in probed.trials)]
 
 
-def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Finding:
+def _tried(part: str, trial: Trial) -> Finding:
+    found = str(trial).partition(": ")[2]
+    return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
+
+
+def _judged(part: str, name: str, probed: Probed, configured: int | None, refused_tools: Collection[str]) -> Finding:
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
     refused = sorted(probed.refused - {Part.SECOND_LOOK})
     if refused:
         text += f"; it refuses {', '.join(refused)}"
+    if refused_tools:
+        text += f"; its server refuses the tools {', '.join(sorted(refused_tools))}, which are left out"
     if Part.SECOND_LOOK in probed.refused:
         text += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
     if not probed.streams:

@@ -21,7 +21,7 @@ from rich.text import Text
 from bot.cli.mcp import add_server, how_to_try, what_is_missing
 from bot.cli.start import settings_with_logging
 from bot.local_choice import memory_bytes
-from bot.models import endpoint_of, uncounted_cost
+from bot.models import endpoint_and_model, uncounted_cost
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
 from config.settings import Settings, load_settings, settings_file
@@ -33,14 +33,13 @@ from memory.store.database import Database
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
-from pipeline.models.probe import listed_models, probe
+from pipeline.models.probe import Probed, listed_models, probe
 from pipeline.tools.mcp.config import PRESETS, read_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from config.models import ModelWindow
     from pipeline.local.local_servers import LocalServer
 
 MAX_UNMEASURED = 3
@@ -63,7 +62,7 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
 def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
     settings = load_settings(env_file)
     if settings.has_endpoint:
-        if _answers((endpoint_of(settings), settings.llm_model or ""), settings):
+        if _answers(endpoint_and_model(settings, settings.llm_model or ""), settings):
             return
         if not typer.confirm("Choose another model?", default=True):
             return
@@ -137,24 +136,26 @@ def _elsewhere() -> Chosen:
 
 
 def _answers(chosen: Chosen, settings: Settings) -> bool:
-    """Whether the model says something; otherwise the person is told why not."""
+    """Try the model and print what works. Return whether it answers; if not, the reason is printed."""
     endpoint, model = chosen
 
-    async def check() -> ModelWindow:
+    async def check() -> Probed:
         database = await Database.open(settings.database_file)
         try:
             store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
             assumed = load_catalogue().window(model)
-            return (await probe(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)).window
+            return await probe(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)
         finally:
             await database.close()
 
     try:
-        window = asyncio.run(check())
+        probed = asyncio.run(check())
     except (ModelError, StoreError) as error:
         say(str(error))
         return False
-    say(f"The model {model} answers; it reads {window.max_input_tokens:,} tokens.")
+    say(f"The model {model} answers; it reads {probed.window.max_input_tokens:,} tokens.")
+    for trial in probed.trials:
+        say(f"    {trial}")
     return True
 
 

@@ -38,7 +38,7 @@ from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
 from memory.service.menu_cache import MenuCache
-from pipeline.models.client import tls_context
+from pipeline.models.client import is_on_this_machine, tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -73,6 +73,8 @@ def telegram_bot(
     os.environ.setdefault("PTB_TIMEDELTA", "1")  # the library's own switch to its coming return type
     url = str(settings.telegram_api_url).rstrip("/")
     proxy = settings.telegram_proxy
+    # a proxy of the environment can't reach a Bot API server on this machine
+    trusts_environment = not is_on_this_machine(url)
     try:
         return PollingBot(
             settings.telegram_bot_token.get_secret_value(),
@@ -87,11 +89,14 @@ def telegram_bot(
                 proxy=proxy,
                 httpx_kwargs={
                     "verify": tls_context(),
+                    "trust_env": trusts_environment,
                     "event_hooks": {"response": [on_response] if on_response is not None else []},
                 },
             ),
             get_updates_request=BotApiRequest(
-                read_timeout=SEND_TIMEOUT, proxy=proxy, httpx_kwargs={"verify": tls_context()}
+                read_timeout=SEND_TIMEOUT,
+                proxy=proxy,
+                httpx_kwargs={"verify": tls_context(), "trust_env": trusts_environment},
             ),
             defaults=Defaults(link_preview_options=LinkPreviewOptions(is_disabled=True)),
             # paces requests, but never sleeps through a flood limit: that would freeze every chat for one

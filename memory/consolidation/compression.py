@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import N_, _
-from memory.errors import MemoryRefused
+from memory.errors import ContentFiltered, MemoryRefused
 from memory.facts.second_look import answered
 from memory.messages import storable
 from memory.store.entry import Author, Operation
@@ -73,7 +73,10 @@ class Compression:
         typed_lines = f"\n## Typed by the User\n{_TYPED}" + "\n".join(typed) if typed else ""
         task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * LEAST_KEPT))
         prompt = f"{task}{typed_lines}\n## Long-term Memory\n{memory}"
-        completion = await answered(self._prompt, prompt, deadline, "compression_failed")
+        try:
+            completion = await answered(self._prompt, prompt, deadline, "compression_failed")
+        except ContentFiltered:
+            completion = None
         return storable(completion.text) if completion is not None and completion.is_whole else None
 
     async def _written(self, owner: str, memory: str, text: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,6 +12,7 @@ import structlog
 from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import parse_answer
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
+from memory.errors import ContentFiltered
 from memory.facts.fact import is_foreign, is_typed, one_line, transcript
 from memory.facts.second_look import always, answered
 from memory.messages import Message, Role
@@ -38,6 +40,8 @@ FALLBACK_MESSAGES = 10
 FALLBACK_CHARACTERS = 200
 """How much of each of them (S2)."""
 FALLBACK_MARK = "[raw-fallback]"
+LEFT_OUT = "(left out)"
+"""Stands for a message that the provider's content filter refuses."""
 
 _TASK = """\
 You are a memory consolidation agent. Return one JSON object with these fields:
@@ -85,7 +89,31 @@ class Extractor:
         return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
-        """What the model makes of a part by `deadline`; None for nothing usable. Raises Postponed."""
+        """Return what the model makes of a part by `deadline`, or None if that is unusable. Raises Postponed."""
+        try:
+            return await self._extract(part, owner, memory, deadline)
+        except ContentFiltered:
+            refused = await self._refused(part, range(len(part.messages)), owner, memory, deadline)
+            log.warning("messages_filtered", refused=len(refused), messages=len(part.messages))
+        shown = set(range(len(part.messages))) - refused
+        try:
+            return await self._extract(_showing(part, shown), owner, memory, deadline)
+        except ContentFiltered:
+            return None
+
+    async def _refused(self, part: Part, places: Sequence[int], owner: str, memory: str, deadline: float) -> set[int]:
+        """Return which of the messages at `places` the provider's content filter refuses, by halving."""
+        try:
+            await self._extract(_showing(part, places), owner, memory, deadline)
+        except ContentFiltered:
+            if len(places) == 1:
+                return {places[0]}
+            middle = len(places) // 2
+            first = await self._refused(part, places[:middle], owner, memory, deadline)
+            return first | await self._refused(part, places[middle:], owner, memory, deadline)
+        return set()
+
+    async def _extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         known = await self.facts.current(owner, KNOWN_FACTS)
         selects = not await self.contract.is_reliable()
         if selects:
@@ -99,6 +127,12 @@ class Extractor:
         if answer is None:
             log.warning("consolidation_unusable")
         return answer
+
+
+def _showing(part: Part, places: Collection[int]) -> Part:
+    """Return a part with the messages at `places` alone; the others keep their numbers and lose their text."""
+    messages = (m if place in places else replace(m, content=LEFT_OUT) for place, m in enumerate(part.messages))
+    return replace(part, messages=tuple(messages), before=())
 
 
 def consolidation_prompt(

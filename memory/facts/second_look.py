@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from config.texts import in_english
-from memory.errors import Postponed
+from memory.errors import ContentFiltered, Postponed
 from memory.facts.fact import Excerpt, is_foreign, one_line, shortened, transcript
 from memory.messages import Completion, Message, Provenance, Role
 
@@ -119,11 +119,14 @@ class Verdict:
 
 
 async def answered(ask: PromptFn, prompt: str, deadline: float, failed: str) -> Completion | None:
-    """The answer by `deadline`, on the loop's clock; None where the model failed, which is logged. Raises Postponed."""
+    """Return the answer by `deadline`, on the loop's clock. None if the model failed, which is logged.
+
+    Raises Postponed or ContentFiltered.
+    """
     try:
         async with asyncio.timeout_at(deadline):
             return await ask(prompt, deadline - asyncio.get_running_loop().time())
-    except Postponed:
+    except (Postponed, ContentFiltered):
         raise
     except Exception as error:  # noqa: BLE001  # whatever stops the model: what asks goes on without it
         log.warning(failed, error=in_english(error) or type(error).__name__)
@@ -152,7 +155,12 @@ class SecondLook:
         now = asyncio.get_running_loop().time()
         if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
             return {}
-        completion = await answered(self._ask, look_prompt(claims, excerpt, memories), deadline, "second_look_left_out")
+        prompt = look_prompt(claims, excerpt, memories)
+        try:
+            completion = await answered(self._ask, prompt, deadline, "second_look_left_out")
+        except ContentFiltered:  # nothing is confirmed, and the next claims are asked about as usual
+            log.warning("second_look_filtered", claims=len(claims))
+            return {}
         if completion is None:
             self._rests_until = asyncio.get_running_loop().time() + PAUSE
             return {}

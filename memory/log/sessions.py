@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
-from memory.messages import Message, Provenance, Role, ToolCall
+from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import owner_number
 from memory.store.index import leave_session
 
@@ -299,6 +299,7 @@ def message_of(row: Row) -> Message:
         id=row["id"],
         turn_id=row["turn_id"],
         media=tuple(json.loads(row["media"])) if row["media"] else (),
+        provider_data=ProviderData(**json.loads(row["provider_data"])) if row["provider_data"] else None,
     )
 
 

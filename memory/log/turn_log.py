@@ -194,7 +194,7 @@ async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, t
     assert turn_id is not None, "an insert gives a row id"  # noqa: S101  # states what SQLite guarantees
     await connection.executemany(
         "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, tool_calls,"
-        " tool_call_id, media, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " tool_call_id, media, created_at, provider_data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(conversation_id, turn_id, *_columns(message)) for message in turn.messages],
     )
     if turn.replaces_turn is not None:
@@ -213,4 +213,12 @@ def _columns(message: Message) -> tuple[object, ...]:
         message.tool_call_id,
         json.dumps(message.media) if message.media else None,
         to_text(message.created_at),
+        _provider_data(message),
     )
+
+
+def _provider_data(message: Message) -> str | None:
+    data = message.provider_data
+    if data is None:
+        return None
+    return json.dumps({"endpoint": data.endpoint, "model": data.model, "data": data.data})

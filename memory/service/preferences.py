@@ -44,6 +44,7 @@ class Preferences:
     voice: VoiceReplies = VoiceReplies.AUTO
     model: str | None = None  # the name of a configured one
     tools: str | None = None  # what was settled on tools that ask, as JSON
+    toolless: str | None = None  # the model without tools that the chat was told about
     rich: bool = False  # the channel's apps lay out tables and the like, where they can
 
 

@@ -19,7 +19,7 @@ from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.media.documents import DocumentReader, pieces
 from pipeline.media.files import MediaUnreadable, blind, image_of, image_type
-from pipeline.models.request_body import Part as RequestPart
+from pipeline.models.capabilities import Part as RequestPart
 from pipeline.skills import SkillRefused, is_zip, read_package
 
 if TYPE_CHECKING:

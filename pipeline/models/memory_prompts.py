@@ -1,23 +1,18 @@
-"""The model as what the memory asks: for summaries, and for the JSON of a consolidation."""
+"""The model behind the memory's own questions: summaries, and the JSON of a consolidation."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
-from memory.messages import Message, Role
-from pipeline.models.model import ChatModel, ModelError, ModelRequest, Tier
+from memory.clock import Clock
+from memory.messages import Completion, Message, Role
+from pipeline.models.model import ChatModel, ContentRefused, Finish, ModelError, ModelRequest, Tier
 from pipeline.prompt.prompts import SUMMARIZER_PROMPT, summary_request
 
-if TYPE_CHECKING:
-    from memory.clock import Clock
-    from memory.messages import Completion
-
 SUMMARY_TOKENS = 500
-"""How long a summary may get (S0)."""
+"""The longest summary (S0)."""
 SUMMARY_TEMPERATURE = 0.3
-"""S0's."""
-CONSOLIDATION_TEMPERATURE = 0.2
+"""For models that take one (S0)."""
 
 
 class ModelSummarizer:
@@ -33,7 +28,7 @@ class ModelSummarizer:
         summary = await self._ask(summary_request(earlier, transcript), seconds)
         remaining = seconds - (time.monotonic() - began)
         if not summary.is_whole and remaining > 0:
-            # in many scripts the words that the prompt asks for need more tokens than a summary gets
+            # in many scripts the words that the prompt asks for need more tokens than the limit
             summary = await self._ask(summary_request(earlier, transcript, shorter=True), remaining)
         return summary
 
@@ -45,7 +40,7 @@ class ModelSummarizer:
             max_output_tokens=SUMMARY_TOKENS,
             temperature=SUMMARY_TEMPERATURE,
             purpose="summary",
-            low_effort=True,  # what a model reasons counts as part of the few tokens that a summary may have
+            low_effort=True,
             whole=True,
             seconds=seconds,
         )
@@ -56,7 +51,11 @@ class ModelSummarizer:
 
 
 class ModelConsolidator:
-    """Asks the quick model for the JSON of a consolidation. purpose: names its calls in the usage log."""
+    """Asks the fast model for the JSON of a consolidation.
+
+    Args:
+        purpose: The name of its calls in the usage log.
+    """
 
     def __init__(self, model: ChatModel, clock: Clock, purpose: str = "consolidation") -> None:
         self._model = model
@@ -64,18 +63,22 @@ class ModelConsolidator:
         self._purpose = purpose
 
     async def __call__(self, prompt: str, seconds: float) -> Completion:
-        """The answer to `prompt` within `seconds`, whatever models are tried.
+        """Return the answer to `prompt` within `seconds`, however many models are tried.
 
-        Raises ModelError, LimitReached, Postponed.
+        Raises ModelError, ContentRefused, LimitReached or Postponed.
         """
         request = ModelRequest(
             messages=[Message(Role.USER, prompt, self._clock())],
             tier=Tier.FAST,
-            temperature=CONSOLIDATION_TEMPERATURE,
+            steady=True,
+            low_effort=True,
             purpose=self._purpose,
             json=True,
             background=True,
             whole=True,
             seconds=max(seconds, 0.0),
         )
-        return (await self._model.complete(request)).completion
+        answer = await self._model.complete(request)
+        if answer.finish is Finish.FILTERED and not answer.text.strip():
+            raise ContentRefused("The provider's content filter stopped the answer.")
+        return answer.completion

@@ -1,24 +1,24 @@
-"""What the pipeline knows of a model: a request, an answer, and the ways in which it fails."""
+"""The vocabulary of model calls: requests, answers, and the ways in which they fail."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from memory.errors import MnemeError
-from memory.messages import Completion
-
-if TYPE_CHECKING:
-    from config.models import ModelWindow
-    from memory.messages import Message, ToolCall
-    from pipeline.models.request_body import Part
+from config.models import ModelWindow
+from memory.errors import ContentFiltered, MnemeError
+from memory.messages import Completion, Message, ProviderData, ToolCall
+from pipeline.models.capabilities import Part
 
 OnText = Callable[[str], Awaitable[None]]
-"""Is given each piece of an answer's text as it arrives."""
+"""Called with the whole text of the answer so far, each time that more of it has arrived.
+
+The text may get shorter: what looked like the answer was thinking, or the answer was begun again.
+"""
 OnWait = Callable[[str], Awaitable[None]]
-"""Is told what the answer waits for, in words that go on "...": `loading the model`, `reading 1,200 tokens`."""
+"""Called with the reason for a wait, such as `loading the model` or `reading 1,200 tokens`."""
 
 
 class Tier(StrEnum):
@@ -29,12 +29,16 @@ class Tier(StrEnum):
 
 
 class Finish(StrEnum):
-    """Why an answer ended. CUT_OFF: the stream broke off, with or without saying so."""
+    """Why an answer ended.
+
+    CUT_OFF: the stream broke off. FILTERED: the provider's filter ended it.
+    """
 
     STOP = "stop"
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"
     CUT_OFF = "cut off"
+    FILTERED = "filtered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,40 +52,72 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call of a model."""
+    """One call of a model.
+
+    Attributes:
+        temperature: Only sent to models that take one.
+        steady: The answer should vary little, so a server of one's own gets a low temperature.
+        required_tool: The name of the tool that the answer must call.
+        json: The answer must be one JSON object.
+        low_effort: A reasoning model should not think for long.
+        effort: How long a reasoning model should think, as the provider names it. None is its default.
+        background: No person waits for the answer, so it gives way to requests of people.
+        whole: Half an answer is useless, so another model is asked if one breaks off.
+        seconds: Time limit for the answer, shared among the models that are asked. None is no limit.
+        silence: Longest time without a sign of life, in seconds. None is the model's own limit.
+        loading_seconds: How long a server that is starting or loading its model is waited for. None is `silence`.
+        purpose: The name of the call in the usage log.
+        on_wait: Only for show, so it is no part of the comparison.
+    """
 
     messages: list[Message]
     tools: tuple[ToolSpec, ...] = ()
     tier: Tier = Tier.BALANCED
     max_output_tokens: int | None = None
     temperature: float | None = None
-    json: bool = False  # the answer is to be one JSON object
-    low_effort: bool = False  # where the model reasons, it need not for long
-    background: bool = False  # nobody waits for it, so it gives way to those that somebody waits for
-    whole: bool = False  # half an answer is of no use, so another model is asked where one breaks off
-    # for the whole answer and without a word, None: no limit and the model's own; shared among the models that are
-    # asked
+    steady: bool = False
+    required_tool: str | None = None
+    json: bool = False
+    low_effort: bool = False
+    effort: str | None = None
+    background: bool = False
+    whole: bool = False
     seconds: float | None = None
     silence: float | None = None
-    purpose: str = "turn"  # its name in the usage log
+    loading_seconds: float | None = None
+    purpose: str = "turn"
     session_id: str | None = None
-    on_wait: OnWait | None = field(
-        default=None, compare=False, repr=False
-    )  # only for show, and no part of what is asked
+    on_wait: OnWait | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them; cached_tokens are part of prompt_tokens."""
+    """Tokens as the provider counted them.
+
+    Attributes:
+        cached_tokens: Part of prompt_tokens.
+        cost_usd: The price of the call if the provider says it, in US dollars.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What came back. usage is None when the provider reports none. unseen: it was given without the pictures."""
+    """An answer of a model.
+
+    Attributes:
+        text: Without thinking and without tool calls that were written into it.
+        usage: None if the provider reports none.
+        unseen: The answer was given without the images of the request.
+        without_tools: The answer was given without the tools of the request, since the server takes none.
+        thought: The model has reasoned.
+        refusal: The text is the model's or the provider's refusal to answer.
+        provider_data: Goes back to the same model with this answer.
+    """
 
     text: str
     model: str
@@ -89,10 +125,14 @@ class ModelAnswer:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     unseen: bool = False
+    without_tools: bool = False
+    thought: bool = False
+    refusal: bool = False
+    provider_data: ProviderData | None = None
 
     @property
     def is_whole(self) -> bool:
-        return self.finish not in (Finish.LENGTH, Finish.CUT_OFF)
+        return self.finish not in (Finish.LENGTH, Finish.CUT_OFF, Finish.FILTERED)
 
     @property
     def completion(self) -> Completion:
@@ -117,12 +157,15 @@ class ChatModel(Protocol):
     async def can(self, part: Part) -> bool:
         """Whether it takes a part of a request, as far as is known; SECOND_LOOK: judging what follows. Never raises."""
 
+    def refused_tools(self) -> frozenset[str]:
+        """Return the names of the tools that are not offered to it, since its server refuses their schemas."""
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""
 
 
 class WrappedModel:
-    """What a ChatModel over another one says of itself: what the other says."""
+    """Base of a ChatModel that wraps another one: answers questions about itself like the wrapped model."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -144,6 +187,9 @@ class WrappedModel:
     async def can(self, part: Part) -> bool:
         return await self._model.can(part)
 
+    def refused_tools(self) -> frozenset[str]:
+        return self._model.refused_tools()
+
 
 class ModelError(MnemeError):
     """The model gave no usable answer. `elsewhere` says whether another model may do better."""
@@ -159,6 +205,29 @@ class ContextOverflow(ModelError):
     """The provider says that the request is larger than the model's window."""
 
     elsewhere = False
+
+
+class RequestRejected(ModelError):
+    """The provider refuses the request, also without everything that it can do without.
+
+    The text quotes the provider, so the log gets only the type.
+    """
+
+    is_private = True
+
+
+class ContentRefused(ModelError, ContentFiltered):
+    """The provider's content filter refuses the request."""
+
+    elsewhere = False
+    is_private = True
+
+
+class MessageRefused(ModelError):
+    """The provider's content filter refuses the new message itself."""
+
+    elsewhere = False
+    is_private = True
 
 
 class LimitReached(MnemeError):

@@ -1,49 +1,80 @@
-"""Any OpenAI-compatible endpoint, over the openai SDK: streaming, tool calls, usage, retries."""
+"""One model of an OpenAI-compatible endpoint: answers requests, whatever the endpoint's peculiarities."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
 
+from config.models import ModelWindow
 from config.process import connections
 from config.texts import _, ngettext
+from memory.messages import ProviderData
 from memory.text.tokens import TokenCounter
-from pipeline.models.client import NotAModel, client_of, explained, idle_timeout, load_sdk, loggable
-from pipeline.models.endpoint import EndpointCapabilities
-from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
-from pipeline.models.request_body import Part
-from pipeline.models.sending import AnswerStream, ChatRequest, with_written_calls
+from pipeline.models.answer import AnswerBuilder
+from pipeline.models.capabilities import NOTHING, Adjustments, EndpointCapabilities, Part
+from pipeline.models.chat_completions import tool_name
+from pipeline.models.client import client_of, idle_timeout, load_sdk, loggable
+from pipeline.models.complaints import Complaint
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.events import NotAModel
+from pipeline.models.failures import explain_complaint, explain_error, explain_loading
+from pipeline.models.model import Finish, ModelAnswer, ModelError, ModelRequest, OnText, OnWait
+from pipeline.models.providers import is_own_server, takes_low_temperature
+from pipeline.models.sending import Loading, OpenAnswer, Rejected, Sender, loading_pause
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     import openai
-
-    from config.models import ModelWindow
-    from pipeline.models.endpoint import Endpoint
-    from pipeline.models.model import OnText, OnWait
-    from pipeline.models.sending import ResponseStream
 
 log = structlog.get_logger(__name__)
 
-MOST_REQUESTS = 1000
-"""Connections to one model at most, where the system has handles for them."""
-RETRIES = 2
-"""Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
-AT_ONCE = 0.3
-"""Seconds of waiting for an endpoint that nobody is told of."""
+MAX_CONNECTIONS = 1000
+"""Connections to one model, if the system allows for that many."""
+SDK_RETRIES = 2
+"""The SDK repeats requests after 429, 5xx and lost connections, with backoff and respect for Retry-After."""
+QUIET_SECONDS = 0.3
+"""How long an endpoint is waited for before that is shown."""
+MAX_COMMENT_SECONDS = 600
+"""How long comments alone keep an answer alive that says nothing."""
+STEADY_TEMPERATURE = 0.2
+REASONING_ROOM = 8
+"""The factor for output limits of a model that reasons, since it counts its reasoning as output."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDefaults:
+    """Settings of a model for requests that don't say otherwise.
+
+    Attributes:
+        temperature: None leaves it to the server.
+        effort: How long a reasoning model thinks. None leaves it to the server.
+    """
+
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    effort: str | None = None
+
+
+NO_DEFAULTS = ModelDefaults()
 
 
 class OpenAIModel:
-    """One model of one endpoint. `connect` is asked for the endpoint at each call, so it may start on demand.
+    """One model of one endpoint.
 
-    What the endpoint refuses in a request is left out from then on, and with `known`, after a restart as well.
-    temperature, max_output_tokens: of requests that don't say otherwise. unable: what the model itself can't take.
+    What the endpoint refuses in a request is left out from then on and stored with `known`.
+
+    Args:
+        name: The model's name for people and in the usage log.
+        served_name: Its name at the endpoint. None is `name`.
+        connect: Returns the endpoint; called for each request, so that the server may be started on demand.
+        timeout: Longest silence of the endpoint, in seconds.
+        unable: Parts that the model itself can't take.
     """
 
     def __init__(
@@ -53,162 +84,269 @@ class OpenAIModel:
         connect: Callable[[], Awaitable[Endpoint]],
         *,
         timeout: float,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
+        served_name: str | None = None,
+        defaults: ModelDefaults = NO_DEFAULTS,
         known: EndpointCapabilities | None = None,
         unable: frozenset[Part] = frozenset(),
     ) -> None:
         self.name = name
+        self._served_name = served_name or name
         self._window = window
         self._connect = connect
         self._timeout = timeout
-        self._temperature = temperature
-        self._max_output_tokens = max_output_tokens
-        self._known = known or EndpointCapabilities(name)
+        self._defaults = defaults
+        self._known = known or EndpointCapabilities(self._served_name)
         self._unable = unable
         self._client: openai.AsyncOpenAI | None = None
         self._endpoint: Endpoint | None = None
         self._under_v1 = False
+        self._thinks_without_opening_tag = False
 
     @property
     def window(self) -> ModelWindow:
-        """How much it reads and writes: as its endpoint says, else as was assumed."""
+        """How much it reads and writes, as its endpoint says, else as assumed."""
         return self._known.window(self._window)
 
     async def get_to_know(self) -> None:
-        """Ask the endpoint how much the model reads, where that is not known or long ago; two seconds at the most."""
+        """Ask the endpoint how much the model reads, if that is unknown or was long ago. Takes at most two seconds."""
         if self._known.asks:
-            await self._known.ask(await self._where())
+            await self._known.ask(await self._find_endpoint())
 
     async def load(self) -> None:
-        """Start what answers, where it is a program of ours, and load what talks with it."""
-        with contextlib.suppress(ModelError):  # a message that is answered says why not
+        """Start the server, if it is a program of ours, and load what talks with it."""
+        with contextlib.suppress(ModelError):  # the next message is answered with the reason
             await self._open(None)
 
     async def can(self, part: Part) -> bool:
-        """Whether it takes a part: where nothing is known, a request shows it, and that is kept."""
+        """Return whether the model takes a part of a request, as far as is known."""
         if part in self._unable:
             return False
-        await self._recall()
+        if self._known.is_stored:  # a server of ours has nothing stored, and asking for its address would start it
+            with contextlib.suppress(ModelError):
+                await self._known.recall(await self._find_endpoint())
         return part not in self._known.refused
 
-    async def _recall(self) -> None:
-        if not self._known.is_kept:  # where it runs on this machine, asking for its address would load it
-            return
-        with contextlib.suppress(ModelError):  # who can't be reached answers nothing anyhow
-            await self._known.recall(await self._where())
+    def refused_tools(self) -> frozenset[str]:
+        return frozenset(tool_name(key) for key in self._known.adjustments.bad_tools)
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection.
+        """Answer `request`, and show its text with `on_text`. Cancelling closes the connection.
 
-        What breaks a stream that has begun to speak makes it an answer that is cut off, not an error.
+        A stream that breaks after it has begun to speak is an answer that is cut off, not an error.
         """
-        import openai
-
-        client = await self._open(request.on_wait)
-        request = self._with_defaults(request)
-        shows = any(message.images for message in request.messages)
-        without: frozenset[Part] = frozenset()
-        answer = AnswerStream(self.name)
-        silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
-        if request.on_wait is not None:
-            await request.on_wait(_reading(request))
-        try:
-            async with (
-                idle_timeout(silence, request.seconds) as keep_alive,
-                await self._begin(ChatRequest(client, self.name, request, keep_alive)) as response,
-            ):
-                without = response.without
-                if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
-                    await request.on_wait(_("thinking"))
-                async for chunk in response:
-                    keep_alive()
-                    piece = answer.take(chunk)
-                    if piece and on_text is not None:
-                        await on_text(piece)
-        # ValueError: what came is not JSON, or not UTF-8
-        except (openai.OpenAIError, ValueError, TimeoutError) as error:
-            if not answer.begun:
-                if self._is_above_v1(error):
-                    self._under_v1 = True
-                    return await self.complete(request, on_text)
-                # from None: a log with the provider's words could hold what was said to it
-                raise await self._explained(error, min(silence, request.seconds or silence)) from None
-            log.warning("stream_broke", model=self.name, **loggable(error))
-        done = replace(answer.finished(), unseen=shows and Part.IMAGES in without)
-        return with_written_calls(done, () if Part.TOOLS in without else request.tools)
+        answer = await self._complete(request, on_text)
+        room = request.max_output_tokens or self._defaults.max_output_tokens
+        if answer.thought and Part.TIGHT_LIMITS not in self._known.refused:
+            await self._known.learn(Adjustments(frozenset({Part.TIGHT_LIMITS})))
+            if answer.finish is Finish.LENGTH and not answer.text.strip() and not answer.tool_calls:
+                log.warning("all_tokens_thought", model=self.name, limit=room)
+                answer = await self._complete(request, on_text)
+        return answer
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
             self._client = None
 
-    async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        saying = asyncio.create_task(_say_late(on_wait, _("loading the model"))) if on_wait is not None else None
+    async def _complete(self, request: ModelRequest, on_text: OnText | None) -> ModelAnswer:
+        import openai
+
+        await self._open(request.on_wait)
+        prepared = self._prepared(request)
+        silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
+        builder = AnswerBuilder(self.name, shows_late=self._thinks_without_opening_tag)
+        opened: OpenAnswer | None = None
+        if request.on_wait is not None:
+            await request.on_wait(_reading(prepared))
         try:
-            endpoint = await self._where()
+            async with idle_timeout(silence, request.seconds) as keep_alive:
+                opened = await self._send(prepared, keep_alive, silence)
+                async with contextlib.aclosing(opened.response):
+                    await self._read(opened, builder, keep_alive, on_text, request.on_wait)
+        except Rejected as rejected:
+            if builder.begun:
+                log.warning("stream_broke", model=self.name, status=rejected.complaint.status)
+            elif self._is_above_v1(rejected.complaint):
+                self._under_v1 = True
+                return await self._complete(request, on_text)
+            else:
+                # from None: a log with the provider's words could hold what was said to it
+                raise self._failure(rejected.complaint, request) from None
+        except Loading as loading:
+            raise await self._loading_failure(loading, silence) from None
+        except (openai.OpenAIError, ValueError, OSError, TimeoutError, _http_error()) as error:
+            if not builder.begun:
+                if isinstance(error, NotAModel) and self._lacks_path():
+                    self._under_v1 = True
+                    return await self._complete(request, on_text)
+                raise await self._explained(error, min(silence, request.seconds or silence)) from None
+            log.warning("stream_broke", model=self.name, **loggable(error))
+        return self._finished(prepared, builder, opened)
+
+    async def _read(
+        self,
+        opened: OpenAnswer,
+        builder: AnswerBuilder,
+        keep_alive: Callable[[], None],
+        on_text: OnText | None,
+        on_wait: OnWait | None,
+    ) -> None:
+        shown, said_thinking = "", False
+        async for _event in opened.read_into(builder, keep_alive):
+            if not said_thinking and on_wait is not None and not builder.visible:
+                said_thinking = True
+                await on_wait(_("thinking"))
+            if on_text is not None and (visible := builder.visible) != shown:
+                shown = visible
+                await on_text(shown)
+
+    def _finished(self, request: ModelRequest, builder: AnswerBuilder, opened: OpenAnswer | None) -> ModelAnswer:
+        without = opened.used.without if opened is not None else frozenset()
+        no_tools = Part.TOOLS in without or Part.TOOLS in self._unable
+        answer = builder.finished(() if no_tools else request.tools)
+        self._thinks_without_opening_tag = builder.thought_without_opening_tag
+        data = builder.provider_data(answer)
+        shows = any(message.images for message in request.messages)
+        return replace(
+            answer,
+            unseen=shows and Part.IMAGES in without,
+            without_tools=bool(request.tools) and Part.TOOLS in without,
+            provider_data=ProviderData(self._address, self._served_name, data) if data is not None else None,
+        )
+
+    async def _send(self, request: ModelRequest, keep_alive: Callable[[], None], silence: float) -> OpenAnswer:
+        """Send the request; a server that is starting or loads its model is asked again for `silence` seconds."""
+        assert self._client is not None  # noqa: S101  # opened by the caller
+        assert self._endpoint is not None  # noqa: S101
+        started = time.monotonic()
+        patience = request.loading_seconds if request.loading_seconds is not None else silence
+
+        def on_comment() -> None:
+            if time.monotonic() - started < MAX_COMMENT_SECONDS:
+                keep_alive()
+
+        endpoint = self._endpoint
+        known = self._known.adjustments | Adjustments(self._unable & {Part.IMAGES, Part.TOOLS})
+        if endpoint.provider.uses_responses:
+            known = known.plus(Part.CHAT_COMPLETIONS)
+        sender = Sender(self._client, endpoint, self._served_name, request, keep_alive, on_comment)
+        attempt = 0
+        while True:
+            try:
+                answer = await sender.send(known)
+            except Loading:
+                remaining = patience - (time.monotonic() - started)
+                if remaining <= 0 or endpoint.why_lost is not None:
+                    raise
+                keep_alive()
+                if request.on_wait is not None:
+                    await request.on_wait(_("waiting for the model, which is being loaded"))
+                await asyncio.sleep(min(loading_pause(attempt), remaining, silence / 2))
+                keep_alive()
+                attempt += 1
+            else:
+                if answer.learned != NOTHING:
+                    await self._known.learn(answer.learned)
+                return answer
+
+    async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
+        telling = asyncio.create_task(_tell_late(on_wait, _("loading the model"))) if on_wait is not None else None
+        try:
+            endpoint = await self._find_endpoint()
         finally:
-            if saying is not None:
-                saying.cancel()
+            if telling is not None:
+                telling.cancel()
         await load_sdk()
         if self._client is None or endpoint != self._endpoint:
             await self.close()
-            most = connections(MOST_REQUESTS)
-            self._client = client_of(endpoint, seconds=self._timeout, retries=RETRIES, connections=most)
+            limit = connections(MAX_CONNECTIONS)
+            self._client = client_of(endpoint, seconds=self._timeout, retries=SDK_RETRIES, connections=limit)
             self._endpoint = endpoint
             await self._known.recall(endpoint)
         return self._client
 
-    async def _where(self) -> Endpoint:
-        """The endpoint; where nothing was at the address as it was given, what is below /v1 of it."""
+    async def _find_endpoint(self) -> Endpoint:
+        """Return the endpoint; the address with /v1 if nothing was found at the address as it was given."""
         endpoint = await self._connect()
         return replace(endpoint, base_url=f"{endpoint.address}/v1") if self._under_v1 else endpoint
 
-    def _is_above_v1(self, error: Exception) -> bool:
-        """Whether an address without a path has no API: most have it under /v1, which most people leave away."""
-        import openai
+    @property
+    def _address(self) -> str:
+        return self._endpoint.address if self._endpoint is not None else ""
 
+    def _lacks_path(self) -> bool:
+        """Whether the address has no path. Most servers have their API under /v1, which many people leave out."""
         url = self._endpoint.base_url if self._endpoint is not None else None
-        if self._under_v1 or not url or urlsplit(url).path.strip("/"):
-            return False
-        return isinstance(error, openai.NotFoundError | NotAModel)
+        return not self._under_v1 and bool(url) and not urlsplit(url or "").path.strip("/")
 
-    def _with_defaults(self, request: ModelRequest) -> ModelRequest:
+    def _is_above_v1(self, complaint: Complaint) -> bool:
+        return complaint.status == 404 and self._lacks_path()
+
+    def _prepared(self, request: ModelRequest) -> ModelRequest:
+        """Fill in the defaults, and leave room for reasoning beside the answer."""
+        defaults = self._defaults
+        limit = request.max_output_tokens or defaults.max_output_tokens
+        if limit and Part.TIGHT_LIMITS in self._known.refused:
+            limit = max(limit, min(limit * REASONING_ROOM, self.window.max_output_tokens))
         return replace(
             request,
             tools=() if Part.TOOLS in self._unable else request.tools,
-            temperature=self._temperature if request.temperature is None else request.temperature,
-            max_output_tokens=request.max_output_tokens or self._max_output_tokens,
+            temperature=self._temperature(request),
+            max_output_tokens=limit,
+            effort=request.effort or defaults.effort,
         )
 
-    async def _begin(self, request: ChatRequest) -> ResponseStream:
-        """The answer's stream, of the request or of as much of it as the endpoint takes."""
-        without = self._known.refused | self._unable
-        response = await request.send(without)
-        if response.refused != without:
-            await self._known.learn_refused(response.refused)
-        return response
+    def _temperature(self, request: ModelRequest) -> float | None:
+        url = self._endpoint.url if self._endpoint is not None else None
+        if takes_low_temperature(url, self._served_name):
+            if request.temperature is not None:
+                return request.temperature
+            if request.steady and is_own_server(url):
+                return STEADY_TEMPERATURE
+        return self._defaults.temperature
 
-    async def _explained(self, error: Exception, waited: float) -> ModelError:
+    def _failure(self, complaint: Complaint, request: ModelRequest) -> ModelError:
+        log.warning("model_call_failed", model=self.name, status=complaint.status)
+        texts = (message.content for message in request.messages)
+        return explain_complaint(complaint.without_quotes(texts), self.name, self._where)
+
+    async def _loading_failure(self, loading: Loading, seconds: float) -> ModelError:
+        log.warning("model_not_ready", model=self.name, **loggable(loading.cause))
+        if self._endpoint is not None and self._endpoint.why_lost is not None:
+            return ModelError(await self._endpoint.why_lost())
+        return explain_loading(loading.cause, self._where, seconds)
+
+    async def _explained(self, error: Exception, seconds: float) -> ModelError:
         import openai
 
         log.warning("model_call_failed", model=self.name, **loggable(error))
         endpoint = self._endpoint
-        where = endpoint.address if endpoint and endpoint.base_url else "OpenAI"
-        lost = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
+        lost = isinstance(error, openai.APIConnectionError | _http_error()) and not isinstance(
+            error, openai.APITimeoutError
+        )
         if lost and endpoint is not None and endpoint.why_lost is not None:
             return ModelError(await endpoint.why_lost())
-        return explained(error, self.name, where, waited)
+        return explain_error(error, self.name, self._where, seconds)
+
+    @property
+    def _where(self) -> str:
+        return self._endpoint.address if self._endpoint and self._endpoint.base_url else "OpenAI"
 
 
-async def _say_late(on_wait: OnWait, what: str) -> None:
-    """Say what is waited for once that takes longer than a moment: an endpoint elsewhere is there at once."""
-    await asyncio.sleep(AT_ONCE)
-    await on_wait(what)
+def _http_error() -> type[Exception]:
+    import httpx2
+
+    return httpx2.HTTPError
+
+
+async def _tell_late(on_wait: OnWait, reason: str) -> None:
+    """Tell the reason for a wait once it takes longer than a moment."""
+    await asyncio.sleep(QUIET_SECONDS)
+    await on_wait(reason)
 
 
 def _reading(request: ModelRequest) -> str:
-    """What the model does until its first word; the tokens to two digits: an estimate must not look like a count."""
+    """Say how much the model reads before its first word, to two digits: an estimate must not look like a count."""
     counter = TokenCounter()
     tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
     tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))

@@ -1,42 +1,69 @@
-"""What a model at an endpoint can do, found by asking it; what is found is kept for the turns that follow."""
+"""Finds out what a model at an endpoint can do by asking it. The findings are kept for the turns that follow."""
 
 from __future__ import annotations
 
+import struct
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import zlib
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
 
+from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.facts.second_look import passes_self_test
-from memory.messages import Completion, Message, Role
+from memory.messages import Completion, Image, Message, Role
+from memory.service.endpoints import EndpointStore
+from pipeline.models.capabilities import Adjustments, EndpointCapabilities, Part
 from pipeline.models.client import client_of
-from pipeline.models.endpoint import EndpointCapabilities
-from pipeline.models.model import Finish, ModelRequest, ToolSpec
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.model import Finish, ModelAnswer, ModelError, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
-from pipeline.models.request_body import Part
-
-if TYPE_CHECKING:
-    from config.models import ModelWindow
-    from memory.service.endpoints import EndpointStore
-    from pipeline.models.endpoint import Endpoint
 
 LISTING_SECONDS = 10.0
-TOKENS = 64
-"""How long the answers may get that are only to show that the model answers."""
+PROBE_TOKENS = 64
+"""Limit for answers that only have to show that the model answers."""
 NOTE_TOOL = ToolSpec(
     "note", "Keep a note.", '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
 )
+_IMAGE_SIDE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One thing that was tried.
+
+    Attributes:
+        works: None if it could not be tried.
+        instead: What the bot does if it does not work.
+    """
+
+    name: str
+    works: bool | None
+    instead: str = ""
+
+    def __str__(self) -> str:
+        if self.works:
+            return f"{self.name}: works"
+        return f"{self.name}: {'not tried' if self.works is None else 'no'}; {self.instead}"
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a model showed of itself."""
+    """The findings about a model.
 
-    streams: bool  # words or calls came as a stream
-    refused: frozenset[Part]  # what its requests must do without
+    Attributes:
+        streams: Words or calls came as a stream.
+        refused: The parts that its requests go without.
+        told: The endpoint itself said how much the model reads.
+        seconds: How long the first answer took.
+    """
+
+    streams: bool
+    refused: frozenset[Part]
     window: ModelWindow
-    told: bool  # the endpoint itself said how much the model reads
+    told: bool
     seconds: float
+    trials: tuple[Trial, ...] = ()
 
 
 async def probe(
@@ -48,9 +75,15 @@ async def probe(
     *,
     asks: bool,
 ) -> Probed:
-    """Ask a model two short questions with all that turns have in their requests, and its endpoint for its window.
+    """Hold a short conversation with a model: text, a tool call, its result, another turn, JSON and an image.
 
-    assumed: the window where the endpoint says none; asks: whether it is asked. Raises ModelError.
+    Args:
+        assumed: The window if the endpoint says none.
+        patience: Time limit for each answer, in seconds.
+        asks: Ask the endpoint for the window.
+
+    Raises:
+        ModelError: The model does not answer at all.
     """
     capabilities = EndpointCapabilities(name, endpoint_store, asks=asks, afresh=True)
 
@@ -61,32 +94,93 @@ async def probe(
     began = time.monotonic()
     try:
         answer = await model.complete(_talking())
-        # apart from the tools: servers that take either may refuse both at once
-        await model.complete(_as_json())
         seconds = time.monotonic() - began
+        trials = [Trial("streaming", answer.finish is not Finish.CUT_OFF), *await _try_tools(model)]
+        # apart from the tools: servers that take either may refuse both at once
+        trials.append(
+            await _trial("JSON", model.complete(_as_json()), Part.RESPONSE_FORMAT, capabilities, "asked for in words")
+        )
+        trials.append(
+            await _trial(
+                "images", model.complete(_with_image()), Part.IMAGES, capabilities, "I say that I can't see them"
+            )
+        )
         looks = await looks_well(model, patience)
-        # also that nothing is refused any more
-        await capabilities.learn_refused(capabilities.refused | (frozenset() if looks else {Part.SECOND_LOOK}))
+        trials.append(Trial("judging facts", looks, "I remember your own sentences as you wrote them"))
+        await capabilities.learn(Adjustments(frozenset() if looks else frozenset({Part.SECOND_LOOK})))
         await model.get_to_know()  # last: Ollama tells what it has loaded
     finally:
         await model.close()
     streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
-    return Probed(streams, capabilities.refused, model.window, capabilities.told, seconds)
+    return Probed(streams, capabilities.refused, model.window, capabilities.told, seconds, tuple(trials))
+
+
+async def _try_tools(model: OpenAIModel) -> list[Trial]:
+    """Have the model call a tool, send the result back, and go on with the conversation."""
+    without = "reminders in plain words and commands still work; memory is learned after conversations"
+    user = Message(Role.USER, "Call the tool `note` with the text OK.", system_clock())
+    request = ModelRequest([user], (NOTE_TOOL,), max_output_tokens=PROBE_TOKENS, purpose="probe", required_tool="note")
+    try:
+        called = await model.complete(request)
+    except ModelError as error:
+        return [Trial("tools", False, str(error))]
+    if not called.tool_calls:
+        return [Trial("tools", False, without), Trial("tool results", None, "the model called no tool")]
+    conversation = [user, *_with_results(called)]
+    follow = replace(request, required_tool=None)
+    trials = [Trial("tools", True)]
+    for name in ("tool results", "another turn"):
+        try:
+            answer = await model.complete(replace(follow, messages=conversation))
+        except ModelError as error:
+            return [*trials, Trial(name, False, str(error))]
+        trials.append(Trial(name, True))
+        conversation += _with_results(answer) if answer.tool_calls else [_message(answer)]
+        conversation.append(Message(Role.USER, "Say OK.", system_clock()))
+    return trials
+
+
+def _message(answer: ModelAnswer) -> Message:
+    return Message(
+        Role.ASSISTANT,
+        answer.text,
+        system_clock(),
+        tool_calls=answer.tool_calls,
+        provider_data=answer.provider_data,
+    )
+
+
+def _with_results(answer: ModelAnswer) -> list[Message]:
+    results = [
+        Message(Role.TOOL, "kept", system_clock(), speaker=call.name, tool_call_id=call.id)
+        for call in answer.tool_calls
+    ]
+    return [_message(answer), *results]
+
+
+async def _trial(
+    name: str, answer: Awaitable[ModelAnswer], part: Part, capabilities: EndpointCapabilities, instead: str
+) -> Trial:
+    try:
+        done = await answer
+    except ModelError as error:
+        return Trial(name, False, str(error))
+    return Trial(name, part not in capabilities.refused and not done.unseen, instead)
 
 
 async def looks_well(model: OpenAIModel, patience: float) -> bool:
-    """Whether a model passes the self-test of its second look. Raises ModelError."""
+    """Return whether a model passes the self-test of judging what follows from a text. Raises ModelError."""
 
     async def ask(prompt: str, _seconds: float) -> Completion:
         message = Message(Role.USER, prompt, system_clock())
-        answer = await model.complete(ModelRequest([message], temperature=0.0, json=True, purpose="probe"))
+        answer = await model.complete(ModelRequest([message], steady=True, json=True, purpose="probe"))
         return answer.completion
 
     return await passes_self_test(ask, patience)
 
 
 def _talking() -> ModelRequest:
-    """A conversation as turns have them: a later system message, two of one role in a row, tools."""
+    """Return a conversation as turns have them, with a later system message, two of one role in a row, and tools."""
     conversation = (
         (Role.SYSTEM, "You are being tested. Answer in one word."),
         (Role.USER, "Hello."),
@@ -97,16 +191,32 @@ def _talking() -> ModelRequest:
     )
     now = system_clock()
     messages = [Message(role, text, now) for role, text in conversation]
-    return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=TOKENS, temperature=0.0, purpose="probe")
+    return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=PROBE_TOKENS, steady=True, purpose="probe")
 
 
 def _as_json() -> ModelRequest:
     message = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
-    return ModelRequest([message], max_output_tokens=TOKENS, temperature=0.0, json=True, purpose="probe")
+    return ModelRequest([message], max_output_tokens=PROBE_TOKENS, steady=True, json=True, purpose="probe")
+
+
+def _with_image() -> ModelRequest:
+    message = Message(Role.USER, "Which colour is this?", system_clock(), images=(Image("image/png", _red_square()),))
+    return ModelRequest([message], max_output_tokens=PROBE_TOKENS, purpose="probe")
+
+
+def _red_square() -> bytes:
+    """Return a PNG that no server finds too small."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", _IMAGE_SIDE, _IMAGE_SIDE, 8, 2, 0, 0, 0)
+    rows = (b"\0" + b"\xff\0\0" * _IMAGE_SIDE) * _IMAGE_SIDE
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 async def listed_models(endpoint: Endpoint) -> list[str] | None:
-    """The names of an endpoint's models as `/v1/models` has them; None where it does not say."""
+    """Return the names of an endpoint's models as `/v1/models` has them, or None if it does not say."""
     import openai
 
     async with client_of(endpoint, seconds=LISTING_SECONDS, retries=0, connecting=LISTING_SECONDS) as client:
@@ -114,6 +224,6 @@ async def listed_models(endpoint: Endpoint) -> list[str] | None:
             page = await client.models.list()
         except (openai.OpenAIError, ValueError):
             return None
-    # nothing checks what arrives, and Ollama says null where it has no model
+    # Ollama says null if it has no model
     names = (getattr(model, "id", None) for model in getattr(page, "data", None) or ())
     return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None

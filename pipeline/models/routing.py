@@ -15,8 +15,8 @@ from config.waiting import Gate
 from memory.errors import Postponed, StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
+from pipeline.models.capabilities import Part
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
-from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -57,6 +57,8 @@ class _SharedTime:
             self._request,
             # one that spoke for long before it failed has not used up what the others may be silent for
             silence=max((self._patience - gone) / remaining, self._least),
+            # a server that is starting is waited for only if no other model is left
+            loading_seconds=self._request.loading_seconds if remaining == 1 else 0,
             seconds=None if seconds is None else max((seconds - gone) / remaining, 0),
         )
 
@@ -202,6 +204,16 @@ class ModelChoice:
     async def choose(self, chat: str, name: str | None) -> None:
         """Keep which model is to talk in a chat; None: the usual one. Raises StoreError."""
         await self._preferences.change(chat, model=name)
+
+    async def is_news(self, chat: str, toolless: str) -> bool:
+        """Return whether a chat was not told yet that a model takes no tools. From now on it counts as told."""
+        try:
+            is_news = (await self._preferences.get(chat)).toolless != toolless
+            if is_news:
+                await self._preferences.change(chat, toolless=toolless)
+        except StoreError:  # the disk may be full; then it is told again
+            return True
+        return is_news
 
     async def _chosen(self, chat: str) -> str | None:
         try:

@@ -1,317 +1,283 @@
-"""Sends a request to an OpenAI-compatible endpoint without what the server refuses, and puts the answer together.
-
-Servers refuse parts of a request that others require. What a refusal names is left out from then on. A refusal that
-names nothing is answered by the plainest request, this once: what was wrong may have been only this conversation.
-"""
+"""Sends a request until the server takes it, and finds out what it does not take."""
 
 from __future__ import annotations
 
-import codecs
-import json
-import re
-import secrets
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import structlog
 
-from memory.messages import ToolCall, storable
-from pipeline.models.client import NotAModel, means_overflow
-from pipeline.models.model import Finish, ModelAnswer, Usage
-from pipeline.models.request_body import Part, body, of_messages, parts
+from memory.messages import Message, Role
+from pipeline.models.answer import AnswerBuilder
+from pipeline.models.anthropic import Messages
+from pipeline.models.capabilities import NOTHING, Adjustments, Part
+from pipeline.models.chat_completions import ChatCompletions, offered_tools, tool_key
+from pipeline.models.client import is_refused_connection
+from pipeline.models.complaints import Complaint, complaint_in, read_complaint
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.events import DONE, read_events
+from pipeline.models.model import ModelRequest, ToolSpec
+from pipeline.models.refusals import BAD_REQUEST, NO_REFUSALS, remedy
+from pipeline.models.responses import Responses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Self
-
+    import httpx2
     import openai
-    from openai import AsyncStream
-
-    from pipeline.models.model import ModelRequest, ToolSpec
-
-    Stream = AsyncStream[object]
 
 log = structlog.get_logger(__name__)
 
-_TOO_LONG = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
-# how servers say that an answer did not come to its end; an answer that ended for any other reason is whole
-_BROKEN_OFF = frozenset(("error", "content_filter"))
-
-# A tool call that a small model writes out as its answer instead of making it
-_FENCED = re.compile(r"\s*(?:Tool call:\s*)?(?:```(?:json)?\s*)?(?P<object>\{.*\})\s*(?:```)?\s*", re.DOTALL)
-
-
-def at(value: object, *names: str) -> object:
-    """What stands under these names, one inside of the other; None where it does not."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+MAX_ATTEMPTS = 24
+"""Attempts at one request; each differs from the one before, so this only guards against a defect."""
+TEST_TOKENS = 64
+LOADING_PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds between attempts while a server is starting or loads its model; the last one repeats."""
 
 
-def items(value: object, name: str) -> list[object]:
-    """The list under a name; an empty one where there is none."""
-    result = at(value, name)
-    return result if isinstance(result, list) else []
+class Rejected(Exception):  # the server's word for it
+    """The server has refused the request, in a status or within the stream."""
+
+    def __init__(self, complaint: Complaint) -> None:
+        super().__init__(complaint.message)
+        self.complaint = complaint
+
+
+class Loading(Exception):  # not an error yet
+    """The server is starting, or loads its model."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class WireFormat(Protocol):
+    """One API: how a request is written for it, and how the events of its answers are read."""
+
+    path: str
+
+    def body(
+        self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
+    ) -> dict[str, Any]: ...
+
+    def present(self, sent: Mapping[str, Any]) -> list[Part]: ...
+
+    def read(self, event: object, builder: AnswerBuilder) -> None: ...
 
 
 @dataclass(slots=True)
-class _OpenCall:
-    index: int | None
-    id: str
-    name: str = ""
-    arguments: str = ""
+class OpenAnswer:
+    """An answer whose first event has arrived: some servers refuse a request no earlier than in it.
 
-
-class AnswerStream:
-    """An answer put together from its chunks.
-
-    Nobody has checked what arrives, and servers leave out what they have nothing to say in: every field may be
-    missing, null or something else.
+    Attributes:
+        wire: The format that it is in.
+        used: How the request was made.
+        learned: What the server refuses for good, as it turned out.
     """
 
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._text: list[str] = []
-        self._calls: list[_OpenCall] = []
-        self._finish: str | None = None
-        self._usage: Usage | None = None
-        # an emoji may come as two halves in two chunks; half a one can be neither stored nor shown
-        self._halves = codecs.getincrementaldecoder("utf-16-le")("replace")
+    response: httpx2.Response
+    events: AsyncIterator[object]
+    first: object
+    wire: WireFormat
+    used: Adjustments
+    learned: Adjustments
 
-    @property
-    def begun(self) -> bool:
-        """Whether something came that is worth keeping."""
-        return bool(self._finish or "".join(self._text).strip())
-
-    def take(self, chunk: object) -> str:
-        """Add a chunk, as its JSON was; the piece of text in it."""
-        self._take_usage(at(chunk, "usage"))
-        piece = ""
-        for choice in items(chunk, "choices")[:1]:
-            finish = at(choice, "finish_reason")
-            self._finish = str(finish) if finish else self._finish
-            delta = at(choice, "delta")
-            content = at(delta, "content")
-            if isinstance(content, str):
-                piece = self._halves.decode(content.encode("utf-16-le", "surrogatepass")).replace("\0", "")
-            for call in items(delta, "tool_calls"):
-                self._take_call(call)
-        self._text.append(piece)
-        return piece
-
-    def _take_usage(self, usage: object) -> None:
-        # a server that reports zeros reports nothing: then the tokens are counted here
-        if prompt := _count(usage, "prompt_tokens"):
-            cached = _count(at(usage, "prompt_tokens_details"), "cached_tokens")
-            self._usage = Usage(prompt, _count(usage, "completion_tokens"), cached)
-
-    def _take_call(self, piece: object) -> None:
-        index, call_id = at(piece, "index"), at(piece, "id")
-        index, call_id = index if isinstance(index, int) else None, str(call_id or "")
-        function = at(piece, "function")
-        name, arguments = str(at(function, "name") or ""), at(function, "arguments") or ""
-        call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
-        # some servers give every call the same index, or none: then a name that comes again begins the next call
-        again = name and call is not None and call.name and (index is None or (call_id and call_id != call.id))
-        if call is None or again:
-            call = _OpenCall(index, call_id)
-            self._calls.append(call)
-        call.id = call.id or call_id
-        call.name = call.name or name
-        call.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
-
-    def finished(self) -> ModelAnswer:
-        calls = tuple(
-            ToolCall(call.id or f"call_{secrets.token_hex(6)}", call.name, storable(call.arguments))
-            for call in self._calls
-            if call.name
-        )
-        finish = Finish.CUT_OFF
-        reason = (self._finish or "").lower()
-        if reason in _TOO_LONG:
-            finish = Finish.LENGTH
-        elif reason and reason not in _BROKEN_OFF:
-            finish = Finish.TOOL_CALLS if calls else Finish.STOP
-        # a tool call that was cut off must not run with half its arguments
-        tool_calls = calls if finish is Finish.TOOL_CALLS else ()
-        return ModelAnswer("".join(self._text), self._model, finish, tool_calls, self._usage)
-
-
-def _count(value: object, name: str) -> int:
-    result = at(value, name)
-    return int(result) if isinstance(result, int | float) else 0
-
-
-def with_written_calls(answer: ModelAnswer, tools: tuple[ToolSpec, ...]) -> ModelAnswer:
-    """`answer` with its text taken for the tool call that it is, if all of it is one of a tool that there is."""
-    if answer.tool_calls or answer.finish is not Finish.STOP or not tools:
-        return answer
-    match = _FENCED.fullmatch(answer.text)
-    if match is None:
-        return answer
-    try:
-        written = json.loads(match["object"])
-    except (ValueError, RecursionError):
-        return answer
-    if not isinstance(written, dict) or written.keys() != {"name", "arguments"}:
-        return answer
-    name, arguments = written["name"], written["arguments"]
-    if name not in {tool.name for tool in tools} or not isinstance(arguments, dict):
-        return answer
-    call = ToolCall(f"call_{secrets.token_hex(6)}", name, json.dumps(arguments, ensure_ascii=False))
-    return replace(answer, text="", finish=Finish.TOOL_CALLS, tool_calls=(call,))
-
-
-# statuses that say what is wrong, and it is no part of the request
-_NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
-
-
-_NAMES = {
-    Part.STREAM_OPTIONS: r"stream[_ ]options|include_usage",
-    Part.REASONING_EFFORT: r"reasoning[_ .]effort|think",
-    Part.RESPONSE_FORMAT: r"response[_ ]format|json_object|json mode|structured output",
-    Part.TEMPERATURE: r"temperature",
-    Part.IMAGES: r"image_url|\b(?:images?|vision|multimodal|pictures?|mmproj)\b",
-    Part.MAX_TOKENS: r"\bmax_tokens\b",
-    Part.MAX_COMPLETION_TOKENS: r"max_completion_tokens",
-    # not every word of tools: a complaint about a call in the history is none about tools
-    Part.TOOLS: r"support\w*\W+(?:\w+\W+){0,4}(?:tools?|functions?)\b|tool_choice"
-    r"|\btools?\b(?=.{0,60}(?:not|requir|unrecogn|unknown|unsupport|permit|allow|enable|extra))"
-    r"|(?:unrecogn|unknown|unsupport|extra).{0,60}\btools?\b",
-}
-# chat templates fail over roles and their order; that may be told as the server's own failure, or within a stream
-_ROLES = re.compile(
-    r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)|jinja|template|raise_exception",
-    re.IGNORECASE,
-)
-# what is said of a picture rather than of all pictures
-_ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download", re.IGNORECASE)
-_BAD_REQUEST = (400, 422, 501)
-
-
-@dataclass(slots=True)
-class ParameterRejected(Exception):  # named as what it is
-    """A server answered a request with an error that may be about a part of it. status None: said in the stream."""
-
-    status: int | None
-    said: str
-    param: str | None
-    cause: Exception
-
-    def names(self, among: Sequence[Part]) -> Part | None:
-        """The part that it speaks of, if it speaks of one of `among`."""
-        if self.param:
-            return next((part for part in among if part == self.param), None)
-        matches = {part: re.search(words, self.said, re.IGNORECASE) for part, words in _NAMES.items() if part in among}
-        at = {part: match.start() for part, match in matches.items() if match}
-        if at:
-            return min(at, key=lambda part: at[part])
-        return next(iter(of_messages(among)), None) if _ROLES.search(self.said) else None
-
-    @property
-    def about_one_picture(self) -> bool:
-        """Whether another picture may be taken where this one was not."""
-        return bool(_ONE_PICTURE.search(self.said))
-
-    @property
-    def is_wordless(self) -> bool:
-        """Whether it may be about a part of the request without saying which."""
-        return not self.param and self.status in _BAD_REQUEST
-
-
-class ResponseStream:
-    """An answer's stream whose first chunk is here already: some servers refuse a request no earlier than in it."""
-
-    def __init__(self, stream: Stream, first: object) -> None:
-        self.without: frozenset[Part] = frozenset()  # what its request had to do without
-        self.refused: frozenset[Part] = frozenset()  # of that, what the server refuses for good
-        self._stream = stream
-        self._first = first
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stream.close()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> object:
-        if self._first is None:
-            return await anext(self._stream)
-        first, self._first = self._first, None
-        return first
+    async def read_into(self, builder: AnswerBuilder, on_event: Callable[[], object]) -> AsyncIterator[None]:
+        """Add the events to `builder`, one at a time. Raises Rejected for an error in the stream."""
+        event = self.first
+        while True:
+            on_event()
+            if event is DONE:
+                builder.is_complete = True
+            elif (complaint := _error_in(event)) is not None:
+                raise Rejected(complaint)
+            else:
+                self.wire.read(event, builder)
+            yield
+            try:
+                event = await anext(self.events)
+            except StopAsyncIteration:
+                return
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A request on its way to an endpoint. keep_alive: is called when it was refused, which one that hangs does not."""
+class Sender:
+    """A request on its way to an endpoint.
+
+    Args:
+        on_sign_of_life: Called whenever the server has answered anything.
+        on_comment: Called for the comments by which a server shows that it works on the answer.
+    """
 
     client: openai.AsyncOpenAI
+    endpoint: Endpoint
     model: str
     request: ModelRequest
-    keep_alive: Callable[[], None]
+    on_sign_of_life: Callable[[], None]
+    on_comment: Callable[[], None]
 
-    async def send(self, refused_before: frozenset[Part]) -> ResponseStream:
-        """The answer to the request without what is known to be refused, and without what is refused now.
+    async def send(self, known: Adjustments) -> OpenAnswer:
+        """Return the answer to the request, or to as much of it as the server takes.
 
-        Raises the SDK's errors; the server's own where nothing is left that the request could do without.
+        Raises:
+            Rejected: The server refuses the request in every form in which nothing essential is missing.
+            Loading: The server is starting.
+            openai.OpenAIError, httpx2.HTTPError, ValueError: It can't be reached, or sends nothing that can be read.
         """
-        without, refused = refused_before, refused_before
-        while True:
+        adjustments, learned = known, NOTHING
+        tested = False
+        for _attempt in range(MAX_ATTEMPTS):
+            wire = self._wire(adjustments)
+            body = wire.body(self.endpoint, self.model, self.request, adjustments)
+            tools = offered_tools(self.request, adjustments)
             try:
-                response = await self._post(without)
-            except ParameterRejected as rejection:
-                remaining = parts(body(self.model, self.request, without))
-                named = rejection.names(remaining)
-                log.warning("part_refused", part=named and str(named), status=rejection.status)
-                if named is not None:
-                    without |= {named}
-                    # one broken picture makes no model blind
-                    if named is not Part.IMAGES or not rejection.about_one_picture:
-                        refused |= {named}
-                elif remaining and rejection.is_wordless:
-                    # the plainest request there is, this once: nothing says what was refused
-                    without, refused = frozenset(Part), refused_before
-                else:
-                    raise rejection.cause from None
+                answer = await self._post(wire, body)
+            except Rejected as rejected:
+                complaint = rejected.complaint
+                if isinstance(wire, Responses) and _has_no_responses(complaint):
+                    no_responses = Adjustments(frozenset({Part.RESPONSES}))
+                    adjustments, learned = adjustments | no_responses, learned | no_responses
+                    continue
+                if complaint.is_filter or complaint.is_overflow or complaint.status in NO_REFUSALS:
+                    raise
+                found = remedy(complaint, wire.present(body), tools, adjustments)
+                may_be_tools = complaint.status in BAD_REQUEST and complaint.param != "model"
+                if found is None and tools and not tested and may_be_tools:
+                    tested = True
+                    bad = await self._refused_tools(wire, tools, adjustments)
+                    if bad != NOTHING:
+                        adjustments, learned = adjustments | bad, learned | bad
+                        continue
+                log.warning(
+                    "request_refused", status=complaint.status, remedy=found and sorted(found.adjustments.names())
+                )
+                if found is None:
+                    raise
+                adjustments, learned = found.adjustments, learned | found.lasting
             else:
-                response.without, response.refused = without, refused
-                return response
+                answer.used, answer.learned = adjustments, learned
+                return answer
+        raise Rejected(Complaint(None, "the server refuses every form of the request"))
 
-    async def _post(self, without: frozenset[Part]) -> ResponseStream:
-        """Send it once; its answer from the first chunk on. Raises ParameterRejected, or the SDK's errors."""
+    def _wire(self, adjustments: Adjustments) -> WireFormat:
+        if self.endpoint.provider.uses_messages:
+            return Messages()
+        uses_responses = Part.CHAT_COMPLETIONS in adjustments.without and Part.RESPONSES not in adjustments.without
+        return Responses() if uses_responses else ChatCompletions()
+
+    async def _post(self, wire: WireFormat, body: dict[str, Any]) -> OpenAnswer:
+        """Send it once and return its answer from the first event on."""
+        import httpx2
         import openai
 
         try:
-            # past the SDK's models of requests and chunks, which take as long as all the rest of a turn
-            stream: Stream = await self.client.post(
-                "/chat/completions",
-                body=body(self.model, self.request, without),
-                cast_to=object,
-                stream=True,
-                stream_cls=openai.AsyncStream[object],
+            # past the SDK's models of requests and events, which take as long as the rest of a turn
+            response = cast(
+                "httpx2.Response",
+                await self.client.post(
+                    wire.path,
+                    body=encodable(body),
+                    cast_to=httpx2.Response,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[object],
+                ),
             )
         except openai.APIStatusError as error:
-            raise self._rejection(error, error.status_code) from error
-        if stream.response.headers.get("content-type", "").lower().startswith("text/html"):
-            await stream.close()
-            raise NotAModel
+            self.on_sign_of_life()
+            raise _status_error(error) from error
+        except openai.APIConnectionError as error:
+            # while the machine starts, the network may be late as well
+            is_starting = bool(self.request.loading_seconds) and not isinstance(error, openai.APITimeoutError)
+            if is_starting or is_refused_connection(error):
+                raise Loading(error) from error
+            raise
+        events = read_events(response, self.on_comment)
         try:
-            return ResponseStream(stream, await anext(stream, None))
-        except openai.APIConnectionError:
-            await stream.close()
-            raise
-        except openai.APIError as error:
-            await stream.close()
-            raise self._rejection(error, None) from error
+            first = await anext(events, DONE)
+            self.on_sign_of_life()
+            complaint = _error_in(first)
         except BaseException:
-            await stream.close()
+            await response.aclose()
             raise
+        if complaint is not None:
+            await response.aclose()
+            if complaint.status in (502, 503):
+                raise Loading(Rejected(complaint))
+            raise Rejected(complaint)
+        return OpenAnswer(response, events, first, wire, NOTHING, NOTHING)
 
-    def _rejection(self, error: openai.APIError, status: int | None) -> Exception:
-        """A ParameterRejected where doing without a part of the request may help, else the error itself."""
-        self.keep_alive()
-        hopeless = status in _NO_REFUSALS or (status or 0) > 501 or means_overflow(error)
-        return error if hopeless else ParameterRejected(status, str(error), error.param, error)
+    async def _refused_tools(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> Adjustments:
+        """Find out with tiny requests which tools the server refuses, or that it takes none at all."""
+        if await self._takes(wire, tools, adjustments) or not await self._takes(wire, [], adjustments):
+            return NOTHING
+        bad = await self._bad_among(wire, tools, adjustments)
+        if len(bad) == len(tools):
+            return Adjustments(frozenset({Part.TOOLS}))
+        return Adjustments(bad_tools=frozenset(tool_key(tool) for tool in bad))
+
+    async def _bad_among(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> list[ToolSpec]:
+        if await self._takes(wire, tools, adjustments):
+            return []
+        if len(tools) == 1:
+            return tools
+        middle = len(tools) // 2
+        return [
+            *await self._bad_among(wire, tools[:middle], adjustments),
+            *await self._bad_among(wire, tools[middle:], adjustments),
+        ]
+
+    async def _takes(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> bool:
+        message = Message(Role.USER, "Say OK.", self.request.messages[-1].created_at)
+        request = ModelRequest([message], tuple(tools), purpose="probe")
+        body = wire.body(self.endpoint, self.model, request, adjustments)
+        try:
+            answer = await self._post(wire, body)
+        except Rejected:
+            return False
+        await answer.response.aclose()
+        return True
+
+
+def _has_no_responses(complaint: Complaint) -> bool:
+    """Whether the server lacks the Responses API, or the key may not use it."""
+    return complaint.status in (404, 405, 501) or "api.responses.write" in complaint.text
+
+
+def _error_in(event: object) -> Complaint | None:
+    """Return the error that an event of a stream is, or None."""
+    if event is DONE or not isinstance(event, dict | list):
+        return None
+    if isinstance(event, dict):
+        if event.get("type") == "response.failed":
+            return complaint_in(event.get("response"))
+        if event.get("type") == "error" and "error" not in event:
+            return complaint_in({"error": {key: event.get(key) for key in ("message", "code", "param")}})
+        if event.get("choices") or str(event.get("type", "")).startswith("response."):
+            return None
+    return complaint_in(event)
+
+
+def _status_error(error: openai.APIStatusError) -> Exception:
+    try:
+        body = error.response.text
+    except Exception:  # noqa: BLE001  # a body that broke off: the error's own words remain
+        body = str(error)
+    complaint = read_complaint(error.status_code, body)
+    if error.status_code in (502, 503) and not complaint.is_overflow and not complaint.is_filter:
+        return Loading(error)
+    return Rejected(complaint)
+
+
+def encodable(value: Any) -> Any:
+    """Return a JSON value in which all text is valid Unicode: one half of an emoji would fail every request."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    return value
+
+
+def loading_pause(attempt: int) -> float:
+    """Return how many seconds to wait before the next attempt at a server that is not ready."""
+    return LOADING_PAUSES[min(attempt, len(LOADING_PAUSES) - 1)]

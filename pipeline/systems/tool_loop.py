@@ -17,8 +17,18 @@ from memory.search.questions import is_question
 from memory.search.search import Filter
 from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
-from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
-from pipeline.models.request_body import Part
+from pipeline.models.capabilities import Part
+from pipeline.models.model import (
+    ContentRefused,
+    ContextOverflow,
+    EmptyAnswer,
+    Finish,
+    LimitReached,
+    MessageRefused,
+    ModelError,
+    ModelRequest,
+    RequestRejected,
+)
 from pipeline.tools.toolbox import Asking, ToolContext
 
 if TYPE_CHECKING:
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from memory.search.recall import Recall
     from memory.search.search import Hit
     from pipeline.models.model import ChatModel, ModelAnswer
+    from pipeline.models.routing import ModelChoice
     from pipeline.prompt.budget import Budget
     from pipeline.tools.reminders import PlainReminders
     from pipeline.tools.toolbox import Toolbox
@@ -38,6 +49,8 @@ log = structlog.get_logger(__name__)
 RECALLED_LINES = 6
 """How many lines of memory stand where no model answers."""
 
+STARTUP_SECONDS = 300
+"""How long after the start of the bot the model's server may still be starting."""
 SETS_REMINDERS = "reminder_set"
 SAME_CALL_LIMIT = 3
 """The same tool with the same arguments this many times in a row ends the loop."""
@@ -84,7 +97,11 @@ class ToolLoop:
     limits: TurnLimits
     recall: Recall | None  # for where no model answers; None: memory is off
     reminders: PlainReminders | None  # answers a wish for a reminder where the model has no tool for it
+    models: ModelChoice
     clock: Clock
+
+    def __post_init__(self) -> None:
+        self._started_at = self.clock()
 
     async def process(self, turn: Turn) -> None:
         """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
@@ -115,6 +132,9 @@ class ToolLoop:
                 # a server that refused them just now has a model that promises what it can't set
                 if can_set and await self._offers_reminder(turn):
                     return
+                chat = turn.session.address.owner
+                if answer.without_tools and await self.models.is_news(chat, turn.talking.name):
+                    turn.notices.append(Notice(_without_tools(turn.talking.name)))
                 if answer.unseen:
                     turn.notices.append(Notice(await _why_unseen(turn.talking)))
                 self._finish(turn, answer)
@@ -134,22 +154,64 @@ class ToolLoop:
         return answer is not None
 
     async def _query(self, turn: Turn, used: _TurnUsage) -> ModelAnswer:
-        """An answer that says something. An unusable one is asked for once more."""
+        """Return an answer that says something. An unusable one is asked for once more."""
         messages = used.budget.fit([*turn.context, *turn.produced])
         try:
             answer = await self._ask(turn, messages, used)
-        except ContextOverflow:
-            log.warning("context_overflow", messages=len(messages))
-            messages = used.budget.emergency(messages)
+        except (ContextOverflow, RequestRejected) as error:
+            shorter = used.budget.emergency(messages)
+            if isinstance(error, RequestRejected) and shorter == messages:
+                raise
+            log.warning("asked_with_shorter_history", error=type(error).__name__, messages=len(messages))
+            messages = shorter
             answer = await self._ask(turn, messages, used)
+        except ContentRefused:
+            messages, answer = await self._ask_without_history(turn, messages, used)
+        if answer.finish is Finish.FILTERED and not _says_something(answer):
+            messages, answer = await self._ask_without_history(turn, messages, used)
         if answer.finish is Finish.CUT_OFF or not _says_something(answer):
             log.warning("unusable_answer", finish=str(answer.finish), characters=len(answer.text))
             answer = await self._ask_again(turn, messages, used, answer)
         if not _says_something(answer):
             raise EmptyAnswer(
-                _("The model {model} gave an empty answer twice: send /retry or rephrase.", model=answer.model)
+                _(
+                    "The model {model} used all its tokens for thinking: try /retry, or a lower LLM_EFFORT.",
+                    model=answer.model,
+                )
+                if answer.thought and answer.finish is Finish.LENGTH
+                else _("The model {model} gave an empty answer twice: send /retry or rephrase.", model=answer.model)
             )
         return answer
+
+    def _loading_seconds(self, turn: Turn) -> float | None:
+        """Return how long a model server that is not ready is waited for. None is the usual time.
+
+        After a restart of the machine it may start later than the bot, so messages from before wait for it.
+        """
+        waited = any(arrival.received_at < self._started_at for arrival in turn.arrivals)
+        elapsed = (self.clock() - self._started_at).total_seconds()
+        return STARTUP_SECONDS - elapsed if waited and elapsed < STARTUP_SECONDS else None
+
+    async def _ask_without_history(
+        self, turn: Turn, messages: list[Message], used: _TurnUsage
+    ) -> tuple[list[Message], ModelAnswer]:
+        """Ask with the system message and this turn alone, since a content filter refused something in the request.
+
+        Raises MessageRefused if that is refused as well: then the new message itself is the reason.
+        """
+        asked = len(turn.user_messages) + len(turn.produced)
+        newest = messages[-asked:]
+        system = [message for message in messages[:-asked] if message.role is Role.SYSTEM]
+        if len(system) + len(newest) < len(messages):
+            log.warning("asked_without_history", messages=len(messages))
+            with contextlib.suppress(ContentRefused):
+                answer = await self._ask(turn, [*system, *newest], used)
+                if answer.finish is not Finish.FILTERED or _says_something(answer):
+                    return [*system, *newest], answer
+        turn.given_up = True
+        raise MessageRefused(
+            _("The provider's content filter refuses this message, so I leave it out from now on: say it differently.")
+        )
 
     async def _ask_again(
         self, turn: Turn, messages: list[Message], used: _TurnUsage, first: ModelAnswer
@@ -176,14 +238,20 @@ class ToolLoop:
         used.model_calls += 1
         turn.partial = ""
 
-        async def on_text(piece: str) -> None:
-            turn.partial += piece
-            await _show_safely(turn.channel.show_text(turn.partial))
+        async def on_text(text: str) -> None:
+            turn.partial = text
+            await _show_safely(turn.channel.show_text(text))
 
         async def on_wait(what: str) -> None:
             await _show_safely(turn.channel.show_waiting(what))
 
-        request = ModelRequest(messages, used.budget.tools, session_id=turn.session.id, on_wait=on_wait)
+        request = ModelRequest(
+            messages,
+            used.budget.tools,
+            session_id=turn.session.id,
+            loading_seconds=self._loading_seconds(turn),
+            on_wait=on_wait,
+        )
         return await turn.talking.complete(request, on_text)
 
     def _check_calls(self, calls: tuple[ToolCall, ...], used: _TurnUsage) -> None:
@@ -224,7 +292,16 @@ class ToolLoop:
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls
-        group = [Message(Role.ASSISTANT, answer.text, self.clock(), provenance=turn.provenance.kept, tool_calls=calls)]
+        group = [
+            Message(
+                Role.ASSISTANT,
+                answer.text,
+                self.clock(),
+                provenance=turn.provenance.kept,
+                tool_calls=calls,
+                provider_data=answer.provider_data,
+            )
+        ]
         earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
             await _show_safely(turn.channel.show_tool(call.name))
@@ -247,15 +324,27 @@ class ToolLoop:
 
     def _finish(self, turn: Turn, answer: ModelAnswer) -> None:
         text = answer.text.strip()
-        if not answer.is_whole:
+        if answer.finish is Finish.FILTERED:
+            text = f"{text}\n\n" + _("(The provider's content filter ended the answer here.)")
+        elif not answer.is_whole:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
-        turn.produced.append(Message(Role.ASSISTANT, text, self.clock(), provenance=turn.provenance_of(text)))
+        provenance = turn.provenance_of(text)
+        data = answer.provider_data if answer.is_whole else None
+        turn.produced.append(Message(Role.ASSISTANT, text, self.clock(), provenance=provenance, provider_data=data))
         turn.partial = ""
 
 
 async def _can_set_reminders(turn: Turn) -> bool:
     assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
     return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.can(Part.TOOLS)
+
+
+def _without_tools(model: str) -> str:
+    return _(
+        "The model {model} can't use tools here, so I can't look things up or change memory by myself in this chat."
+        " Memory, reminders in plain words and all commands still work.",
+        model=model,
+    )
 
 
 async def _why_unseen(model: ChatModel) -> str:

@@ -17,7 +17,7 @@ from memory.ledger.page import replacing
 from memory.messages import Passage, Provenance
 from memory.search.activation import format_record
 from memory.store.entry import Action, Author, Kind, NewEntry, Priority, Proposal
-from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
+from pipeline.tools.cited_writes import Quote  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AliasChoices, Field
 
-from memory.messages import Passage  # noqa: TC001  # the toolbox reads the annotations
+from memory.messages import Passage  # the toolbox reads the annotations
 from memory.search.reading import Wanted
 from memory.search.search import MESSAGE_KIND, Filter
 from memory.store.entry import Kind

@@ -23,7 +23,7 @@ from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
 from pipeline.models.model import ModelRequest
-from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
+from pipeline.tools.cited_writes import Quote  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class PlainReminders:
         request = ModelRequest(
             [Message(role, text, now) for role, text in (*texts, (Role.USER, message))],
             max_output_tokens=TOKENS,
-            temperature=0.0,
+            steady=True,
             json=True,
             low_effort=True,
             whole=True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from config.models import load_catalogue
-from pipeline.models.endpoint import SaidWindow, ask_window
+from pipeline.models.windows import SaidWindow, ask_window
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Says
 from tests.support.servers.web import Answer, Request, WebServer
@@ -80,7 +80,7 @@ async def test_a_server_that_does_not_answer_costs_no_more_than_the_time_out(mon
         await asyncio.Event().wait()
         return None
 
-    monkeypatch.setattr("pipeline.models.endpoint.SECONDS", 0.1)
+    monkeypatch.setattr("pipeline.models.windows.SECONDS", 0.1)
     server = WebServer(never)
     await server.start()
     try:

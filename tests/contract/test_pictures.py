@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memory.messages import Image, Message, Role, ToolCall
-from pipeline.models.model import ModelRequest
-from pipeline.models.request_body import Part, body
+from pipeline.models.capabilities import Adjustments, Part
+from pipeline.models.chat_completions import ChatCompletions
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.model import ModelRequest, ToolSpec
 from tests.support.servers.model import pictures_of
 from tests.support.talk import NOON
 
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 PICTURE = Image("image/png", b"\x89PNG one")
+LOOK = ToolSpec("photo_look", "Look.", '{"type": "object", "properties": {}}')
 OTHER = Image("image/jpeg", b"\xff\xd8\xff two")
 
 
 def sent(messages: list[Message], without: Collection[str] = ()) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = body("m", ModelRequest(messages), without)["messages"]
+    request = ModelRequest(messages, (LOOK,))
+    adjustments = Adjustments(frozenset(map(Part, without)))
+    made: list[dict[str, Any]] = ChatCompletions().body(Endpoint(None, "key"), "m", request, adjustments)["messages"]
     return made
 
 

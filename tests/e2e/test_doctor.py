@@ -30,7 +30,7 @@ from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import Backup
 from memory.transfer.replica import Replica, ReplicaPlace
-from tests.support.servers.model import ModelServer, Refuses
+from tests.support.servers.model import Calls, ModelServer, Refuses, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import run_mneme
 
@@ -316,6 +316,9 @@ async def test_a_broken_installation_gets_the_verdict_and_the_remedy_of_the_read
 
 
 async def test_a_sound_installation_has_nothing_but_good_findings(installation: Installation) -> None:
+    note = Calls((("note", {"text": "OK"}),))
+    installation.model.sees = True
+    installation.model.otherwise = lambda request: note if "tool_choice" in request.body else Says("OK")
     status, said = await installation.doctor()
     assert status == 0
     *lines, empty, summary = said.splitlines()
@@ -323,6 +326,7 @@ async def test_a_sound_installation_has_nothing_but_good_findings(installation: 
     assert (empty, summary) == ("", "All is well.")
     assert "reads 32,768 tokens, as it says" in said
     assert "@mneme_test_bot" in said
+    assert all(f"model: {name}: works" in said for name in ("tools", "tool results", "another turn", "JSON", "images"))
 
 
 async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation: Installation) -> None:
@@ -338,7 +342,7 @@ async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation:
 async def test_each_model_that_can_be_chosen_is_asked_once(installation: Installation) -> None:
     installation.environment |= {"LLM_MODELS": "scripted,other", "LLM_FALLBACK_MODEL": "scripted"}
     found = await installation.findings()
-    assert {name for name in found if "model" in name} == {"model", "model other"}
+    assert {name for name in found if "model" in name and ": " not in name} == {"model", "model other"}
     assert found["model other"].verdict is Verdict.OK
 
 
@@ -387,10 +391,10 @@ async def test_a_database_of_a_newer_version_or_of_an_early_one_is_a_failure_and
 async def test_what_it_finds_out_of_an_endpoint_is_kept_for_the_bot(installation: Installation) -> None:
     installation.model.refuses = (Refuses("response_format", "response_format is not supported"),)
     await installation.doctor()
-    assert await kept(installation) == (frozenset({"response_format"}), 32768)
+    assert await kept(installation) == (frozenset({"response_format", "pictures"}), 32768)
     installation.model.refuses = ()
     await installation.doctor()
-    assert await kept(installation) == (frozenset(), 32768)
+    assert await kept(installation) == (frozenset({"pictures"}), 32768)
 
 
 async def kept(installation: Installation) -> tuple[frozenset[str], int | None]:

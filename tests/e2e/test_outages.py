@@ -12,9 +12,10 @@ from telegram.error import RetryAfter
 
 from bot.telegram import sources as token_module
 from bot.telegram.calls import LONGEST_FLOOD, explained
-from bot.telegram.service import run_telegram
+from bot.telegram.service import run_telegram, telegram_bot
 from bot.telegram.sources import FOR_GOOD, TOLD_FROM, TokenWatch
 from config.errors import ConfigurationError
+from config.settings import Settings
 from memory.service.menu_cache import MenuCache
 from tests.support.serving import ANN, texts
 
@@ -201,3 +202,13 @@ def test_no_answer_makes_the_bot_wait_for_years() -> None:
 def test_systemd_restarts_after_everything_but_a_wrong_configuration(unit: str) -> None:
     lines = (ROOT / "deploy" / unit).read_text(encoding="utf-8").splitlines()
     assert {"Restart=always", "RestartPreventExitStatus=2", "StartLimitIntervalSec=0"} <= set(lines)
+
+
+async def test_bot_api_server_on_this_machine_needs_no_proxy(
+    telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    settings = Settings.model_validate({"telegram_bot_token": telegram.TOKEN, "telegram_api_url": telegram.url})
+    async with telegram_bot(settings) as bot:
+        assert bot.username == "mneme_test_bot"

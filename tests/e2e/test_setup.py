@@ -100,7 +100,7 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     assert await access.claim(12345, link.partition("start=")[2])
     assert not await access.awaits_claim()
     facts = await EndpointStore(database, system_clock).read(model.url, "large")
-    assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options"}))
+    assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options", "pictures"}))
     await database.close()
     entries = json.loads((tmp_path / "data" / "mcp.json").read_text())["mcpServers"]
     assert entries == {"pages": {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24"]}}
@@ -115,7 +115,9 @@ async def test_a_model_server_of_this_machine_is_offered_first_and_each_choice_s
     for patience in ("_CONNECT_SECONDS", "_ANSWER_SECONDS"):  # whatever else this machine does
         monkeypatch.setattr(f"pipeline.local.local_servers.{patience}", 20)
     await asyncio.to_thread(set_up_model, ENV, {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0})
-    offered = [line.split("  ", 2)[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("    tools: no; reminders in plain words and commands still work") for line in lines)
+    offered = [line.split("  ", 2)[-1] for line in lines if line.startswith("  ") and line[2] != " "]
     assert [line[:18] for line in offered[:2]] == ["Ollama on this mac", "A service or anoth"]
     assert all(line.startswith("The embedded model") for line in offered[2:])
     assert all("memory" in line for line in offered[:3])

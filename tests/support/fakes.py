@@ -111,6 +111,13 @@ class Person:
         await self.app.runner.idle(self.address.session_id)
         return "\n".join(self.channel.said[before:])
 
+    async def sees_wait(self, reason: str) -> None:
+        """Wait until it is shown that the answer waits for `reason`."""
+        async with asyncio.timeout(20):
+            while reason not in self.channel.awaited:
+                self.channel.changed.clear()
+                await self.channel.changed.wait()
+
     async def sees(self, text: str) -> None:
         """Wait until `text` is on the screen: in an answer that streams, in a whole one, or as a tool's name."""
         async with asyncio.timeout(20):

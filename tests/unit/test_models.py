@@ -214,6 +214,17 @@ def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
             "model, whose price is not known (some-model)",
         ),
         ({"llm_model": "some-model", "chat_daily_cost": None}, None),
+        # each model is priced at its own endpoint
+        (
+            {
+                "llm_model": "gpt-4o",
+                "llm_endpoints": "groq https://api.groq.com/openai/v1 key; router https://openrouter.ai/api/v1 key",
+                "llm_fallback_model": "groq:openai/gpt-oss-120b",
+                "llm_fast_model": "router:some-model",
+                "llm_models": "groq:another",
+            },
+            "model, whose price is not known (groq:another)",
+        ),
         # the embedded model costs nothing
         ({"openai_api_key": None}, None),
     ],

@@ -15,8 +15,8 @@ from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
 from pipeline.arrival import clean
+from pipeline.models.capabilities import Part
 from pipeline.models.model import ToolSpec
-from pipeline.models.request_body import Part
 from pipeline.tools.mcp.approval import ToolCallRequest
 from pipeline.tools.mcp.config import tool_names
 from pipeline.tools.mcp.connection import CallFailed, ServerConnection

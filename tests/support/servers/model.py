@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from tests.support.servers.personalities import Personality
+
 CHARACTERS_PER_TOKEN = 4
 _DENSE = re.compile("[\u2e80-\U0010ffff]")
 PICTURE = r"data:image/(jpeg|png|gif|webp);base64,"
@@ -218,17 +220,78 @@ class ChatRequest:
 def text_of(message: dict[str, Any]) -> str:
     """The text in a message, whether it stands alone or among pictures."""
     content = message["content"]
-    if isinstance(content, str):
-        return content
+    if isinstance(content, str) or content is None:
+        return content or ""
     return "\n\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def pictures_of(message: dict[str, Any]) -> list[bytes]:
     """The pictures in a message, which stand in it whole."""
-    if isinstance(message["content"], str):
+    if isinstance(message["content"], str) or message["content"] is None:
         return []
     found = [part["image_url"]["url"] for part in message["content"] if part["type"] == "image_url"]
     return [base64.b64decode(url.partition(";base64,")[2], validate=True) for url in found]
+
+
+def as_chat(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request of the Responses or the Messages API as a chat completion, for scripts that read one."""
+    if "input" in body:
+        return {
+            "model": body["model"],
+            "messages": _of_items(body["input"]),
+            "tools": [{"type": "function", "function": tool} for tool in body.get("tools", [])],
+        }
+    tools = body.get("tools", [])
+    if not ("system" in body or any("input_schema" in tool for tool in tools) or _has_blocks(body)):
+        return body
+    functions = [
+        {"name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]} for tool in tools
+    ]
+    system = [{"role": "system", "content": body["system"][0]["text"]}] if body.get("system") else []
+    return {
+        "model": body["model"],
+        "messages": [*system, *(made for message in body["messages"] for made in _of_blocks(message))],
+        "tools": [{"type": "function", "function": function} for function in functions],
+    }
+
+
+def _has_blocks(body: dict[str, Any]) -> bool:
+    return "max_tokens" in body and all(isinstance(message["content"], list) for message in body["messages"])
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _of_items(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for item in items:
+        kind = item.get("type", "message")
+        if kind == "function_call":
+            call = _call(item["call_id"], item["name"], item["arguments"])
+            if messages and messages[-1].get("tool_calls"):
+                messages[-1]["tool_calls"].append(call)
+            else:
+                messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        elif kind == "function_call_output":
+            messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": item["output"]})
+        elif kind == "message":
+            text = "".join(part.get("text", "") for part in item["content"])
+            messages.append({"role": item["role"], "content": text})
+    return messages
+
+
+def _of_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for block in message["content"]:
+        if block["type"] == "tool_result":
+            text = "".join(part.get("text", "") for part in block["content"])
+            made.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": text})
+    text = "\n\n".join(block["text"] for block in message["content"] if block["type"] == "text")
+    calls = [_call(b["id"], b["name"], json.dumps(b["input"])) for b in message["content"] if b["type"] == "tool_use"]
+    if text or calls:
+        made.append({"role": message["role"], "content": text} | ({"tool_calls": calls} if calls else {}))
+    return made
 
 
 NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "facts": []}'
@@ -271,6 +334,7 @@ class ModelServer:
         self.thinking = self.pace = 0.0
         self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
         self.embedder = ScriptedEmbedder()
+        self.personality: Personality | None = None
         self._script: deque[Reply] = deque()
         self._web = WebServer(self._handle)
         self._changed = asyncio.Event()
@@ -302,6 +366,8 @@ class ModelServer:
                 await self._changed.wait()
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
+        if self.personality is not None and request.target.endswith(("/chat/completions", "/responses", "/messages")):
+            return await self._as_personality(request)
         if request.target == "/chat/completions":  # as most servers, which have their API under /v1
             return _error(Fails(404, "no such page"))
         if not request.target.endswith("/chat/completions"):
@@ -320,6 +386,26 @@ class ModelServer:
         if isinstance(reply, Hangs):
             await asyncio.Event().wait()
         return Streamed(self._watched(chat, reply))
+
+    async def _as_personality(self, request: Request) -> Answer | Streamed:
+        assert self.personality is not None
+        body = json.loads(request.body)
+        refusal = self.personality.refusal(request.target, body)
+        if refusal is not None:
+            self.refused.append(refusal.body.decode())
+            return refusal
+        chat = ChatRequest(as_chat(body), request.body)
+        self._kept(chat).append(chat)
+        self._changed.set()
+        wrong = self._wrong_with(chat)
+        if wrong is not None:
+            self.refused.append(wrong.message)
+            return _error(wrong)
+        reply = self._reply_to(chat)
+        if isinstance(reply, Fails):
+            return _error(reply)
+        pieces = self.personality.stream(request.target, chat, reply)
+        return Streamed(pieces, self.personality.content_type)
 
     def _refusal_of(self, chat: ChatRequest) -> Answer | Streamed | None:
         wrong = self._wrong_with(chat)
@@ -425,9 +511,11 @@ class ModelServer:
 
 def _wrong_content(message: dict[str, Any]) -> str | None:
     content = message["content"]
-    if isinstance(content, str):
+    if isinstance(content, str) or (content is None and message.get("tool_calls")):
         return None
-    if message["role"] != "user":
+    if message["role"] not in ("user", "system") or any(
+        "image_url" in part for part in content if message["role"] == "system"
+    ):
         return f"messages of role {message['role']} take text only"
     if not isinstance(content, list) or not content:
         return "content must be a text or parts"

@@ -1,0 +1,199 @@
+"""Puts an answer together from the pieces in which it arrives, whatever API they come from."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import secrets
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.texts import _
+from memory.messages import ToolCall, storable
+from pipeline.models.model import Finish, ModelAnswer, ToolSpec, Usage
+from pipeline.models.thinking import ThinkingSplitter
+from pipeline.models.written_calls import MAX_MARKER_CHARS, marker_position, read_written_calls
+
+_CALL_ID_CHARS = string.ascii_letters + string.digits
+CALL_ID_LENGTH = 9
+"""Mistral takes no other length, and nobody minds this one."""
+MAX_PROVIDER_DATA_CHARS = 1_000_000
+_LENGTH_REASONS = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "max_length"))
+_FILTER_REASONS = frozenset(("content_filter", "safety", "prohibited_content", "recitation", "blocklist", "sensitive"))
+
+
+def new_call_id() -> str:
+    return "".join(secrets.choice(_CALL_ID_CHARS) for _position in range(CALL_ID_LENGTH))
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A tool call that is still arriving.
+
+    Attributes:
+        index: Its place among the calls, as the server says; None if it does not.
+        provider_id: The server's id.
+        data: What must go back with it unchanged.
+    """
+
+    index: int | None
+    provider_id: str
+    name: str = ""
+    arguments: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+class TextDecoder:
+    """Joins halves of emoji that a server sends in two pieces. Half a character can be neither stored nor shown."""
+
+    def __init__(self) -> None:
+        self._halves = codecs.getincrementaldecoder("utf-16-le")("replace")
+
+    def decode(self, piece: str) -> str:
+        return self._halves.decode(piece.encode("utf-16-le", "surrogatepass")).replace("\0", "")
+
+
+class AnswerBuilder:
+    """The parts of an answer, and what is visible of it so far.
+
+    Args:
+        shows_late: The model thinks before a closing tag without an opening one, so nothing is shown before that.
+    """
+
+    def __init__(self, model: str, *, shows_late: bool = False) -> None:
+        self._model = model
+        self._decoder = TextDecoder()
+        self._splitter = ThinkingSplitter()
+        self._shows_late = shows_late
+        self._searched = 0  # how far `text` was searched for written calls
+        self._marker: int | None = None
+        self._refusal: list[str] = []
+        self.calls: list[OpenCall] = []
+        self.fields: dict[str, Any] = {}
+        """Goes back with the message: the fields of a chat completion, or the items of a response."""
+        self.finish_reason: str | None = None
+        self.usage: Usage | None = None
+        self.reasoned = False
+        self.is_complete = False
+        """The server has said that the stream is over."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether something has arrived that is worth keeping."""
+        return bool(self.finish_reason or self._splitter.text.strip() or self._refusal)
+
+    @property
+    def is_thinking(self) -> bool:
+        return self.reasoned or bool(self._splitter.thinking)
+
+    @property
+    def thought_without_opening_tag(self) -> bool:
+        return self._splitter.closed_without_opening
+
+    @property
+    def visible(self) -> str:
+        """The text that may be shown while the rest arrives."""
+        text = self._splitter.text
+        if self._shows_late and not self._splitter.closed_without_opening:
+            return ""
+        if len(text) < self._searched:  # the text before was thinking
+            self._searched, self._marker = 0, None
+        if self._marker is None:
+            self._marker = marker_position(text, max(0, self._searched - MAX_MARKER_CHARS))
+            self._searched = len(text)
+        return text if self._marker is None else text[: self._marker].rstrip()
+
+    def add_text(self, piece: str) -> None:
+        self._splitter.feed(self._decoder.decode(piece))
+
+    def add_refusal(self, piece: str) -> None:
+        if piece:
+            self._refusal.append(storable(piece))
+
+    def call_at(self, index: int | None, provider_id: str, name: str) -> OpenCall:
+        """Return the open call that a piece belongs to, or a new one.
+
+        Some servers give every call the same index, or none: then a name or an id that comes again begins a new call.
+        """
+        call = next((c for c in reversed(self.calls) if index is None or c.index == index), None)
+        has_other_id = call is not None and bool(provider_id and call.provider_id and provider_id != call.provider_id)
+        is_repeated = call is not None and bool(name and call.name) and (not provider_id or not call.provider_id)
+        if call is None or (name and has_other_id) or (is_repeated and (index is None or _is_whole(call.arguments))):
+            call = OpenCall(index, provider_id)
+            self.calls.append(call)
+        call.provider_id = call.provider_id or provider_id
+        call.name = call.name or name
+        return call
+
+    def finished(self, tools: Sequence[ToolSpec]) -> ModelAnswer:
+        """Return the whole answer.
+
+        Args:
+            tools: The tools that were offered; calls of these that are written in the text are made.
+        """
+        self._splitter.close()
+        text = self._splitter.text
+        calls = {new_call_id(): call for call in self.calls if call.name}
+        finish = self._finish(bool(calls), bool(text.strip()))
+        written: list[tuple[str, dict[str, Any]]] = []
+        if tools and finish in (Finish.STOP, Finish.TOOL_CALLS):
+            text, written = read_written_calls(text, {tool.name: _schema(tool) for tool in tools})
+        made = [ToolCall(own_id, call.name, storable(call.arguments)) for own_id, call in calls.items()]
+        if written and not made:
+            made = [
+                ToolCall(new_call_id(), name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in written
+            ]
+            finish = Finish.TOOL_CALLS
+        refusal = "".join(self._refusal).strip()
+        if refusal and not text.strip():
+            text = _("The model declined: {refusal}", refusal=refusal)
+        return ModelAnswer(
+            storable(text),
+            self._model,
+            finish,
+            # a tool call that was cut off must not run with half its arguments
+            tuple(made) if finish is Finish.TOOL_CALLS else (),
+            self.usage,
+            thought=self.is_thinking,
+            refusal=bool(refusal),
+        )
+
+    def provider_data(self, answer: ModelAnswer) -> str | None:
+        """Return what must go back with `answer`, as JSON, or None if there is nothing."""
+        by_call = {
+            call.id: {"id": open_call.provider_id, **open_call.data}
+            for call, open_call in zip(answer.tool_calls, (c for c in self.calls if c.name), strict=False)
+        }
+        data: dict[str, Any] = {}
+        if self.fields:
+            data["fields"] = self.fields
+        if by_call:
+            data["calls"] = by_call
+        written = json.dumps(data)
+        return written if data and len(written) <= MAX_PROVIDER_DATA_CHARS else None
+
+    def _finish(self, has_calls: bool, has_text: bool) -> Finish:
+        reason = (self.finish_reason or "").lower()
+        if reason in _LENGTH_REASONS:
+            return Finish.LENGTH
+        if reason in _FILTER_REASONS:
+            return Finish.FILTERED
+        # "error", and a stream that ends without a word
+        if reason == "error" or not (reason or (self.is_complete and (has_text or has_calls))):
+            return Finish.CUT_OFF
+        return Finish.TOOL_CALLS if has_calls else Finish.STOP
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _schema(tool: ToolSpec) -> Mapping[str, Any]:
+    schema = json.loads(tool.parameters)
+    return schema if isinstance(schema, dict) else {}

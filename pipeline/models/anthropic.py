@@ -1,0 +1,177 @@
+"""The wire format of Anthropic's Messages API, whose prompt caching the compatible endpoint lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memory.messages import Message, Role
+from pipeline.models.answer import AnswerBuilder
+from pipeline.models.capabilities import Adjustments, Part
+from pipeline.models.chat_completions import (
+    SHOWN_BY_TOOL,
+    described,
+    encoded,
+    object_text,
+    offered_tools,
+    own_data,
+    own_id,
+    without_refused_calls,
+)
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.model import ModelRequest, Usage
+from pipeline.models.values import at, count_at, items, text_at
+
+DEFAULT_OUTPUT_TOKENS = 16_000
+"""The API wants a limit; this one is within what all current models write."""
+CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
+NO_TEXT = "(no text)"
+_FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
+
+
+class Messages:
+    """Makes the body of a request and reads the events of its answer."""
+
+    path = "/messages"
+
+    def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
+        """Return the JSON of `request`, with what the server refuses left out."""
+        tools = offered_tools(request, adjustments)
+        messages = without_refused_calls(endpoint, model, request, adjustments.without)
+        system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
+        made: dict[str, Any] = {
+            "model": model,
+            "max_tokens": request.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
+            "messages": _messages(endpoint, model, messages, adjustments),
+            "stream": True,
+        }
+        if system.strip():
+            made["system"] = [{"type": "text", "text": system, **CACHE_MARK}]
+        if request.temperature is not None and Part.TEMPERATURE not in adjustments.without:
+            made["temperature"] = request.temperature
+        if tools:
+            functions = [described(tool)["function"] for tool in tools]
+            made["tools"] = [
+                {"name": f["name"], "description": f["description"], "input_schema": f["parameters"]} for f in functions
+            ]
+            if request.required_tool and Part.TOOL_CHOICE not in adjustments.without:
+                made["tool_choice"] = {"type": "tool", "name": request.required_tool}
+        return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
+
+    def present(self, sent: Mapping[str, Any]) -> list[Part]:
+        """Return the parts of a body that it could do without."""
+        names = {"temperature": Part.TEMPERATURE, "tool_choice": Part.TOOL_CHOICE, "tools": Part.TOOLS}
+        present = [part for name, part in names.items() if name in sent]
+        kinds = {block["type"] for message in sent["messages"] for block in message["content"]}
+        if "image" in kinds:
+            present.append(Part.IMAGES)
+        if "tool_use" in kinds:
+            present += [Part.OTHERS_CALLS, Part.EARLIER_CALLS]
+        if kinds & {"thinking", "redacted_thinking"}:
+            present.append(Part.PROVIDER_DATA)
+        return present
+
+    def read(self, event: object, builder: AnswerBuilder) -> None:
+        """Add an event to the answer."""
+        kind = text_at(event, "type")
+        if kind == "message_start":
+            _read_usage(at(event, "message", "usage"), builder)
+        elif kind == "content_block_start":
+            _start_block(event, builder)
+        elif kind == "content_block_delta":
+            _read_delta(event, builder)
+        elif kind == "message_delta":
+            reason = text_at(event, "delta", "stop_reason")
+            builder.finish_reason = _FINISH.get(reason, reason) or builder.finish_reason
+            _read_usage(at(event, "usage"), builder)
+        elif kind == "message":  # not streamed
+            for index, block in enumerate(items(event, "content")):
+                _start_block({"index": index, "content_block": block}, builder)
+            reason = text_at(event, "stop_reason")
+            builder.finish_reason = _FINISH.get(reason, reason)
+            _read_usage(at(event, "usage"), builder)
+
+
+def _messages(
+    endpoint: Endpoint, model: str, messages: list[Message], adjustments: Adjustments
+) -> list[dict[str, Any]]:
+    """Return the conversation in blocks. Neighbouring messages of one role become one, as the API wants it."""
+    made: list[dict[str, Any]] = []
+    ids: dict[str, str] = {}
+    for message in messages:
+        if message.role is Role.SYSTEM:
+            continue
+        data = {} if Part.PROVIDER_DATA in adjustments.without else own_data(message, endpoint, model)
+        blocks = _blocks(message, data, ids, shows=Part.IMAGES not in adjustments.without)
+        role = "assistant" if message.role is Role.ASSISTANT else "user"
+        if made and made[-1]["role"] == role:
+            made[-1]["content"] += blocks
+        else:
+            made.append({"role": role, "content": blocks})
+    users = [wire for wire in made if wire["role"] == "user"]
+    for wire in users[-2:-1]:  # up to here the next request is the same
+        wire["content"][-1] = wire["content"][-1] | CACHE_MARK
+    return made
+
+
+def _blocks(message: Message, data: Mapping[str, Any], ids: dict[str, str], *, shows: bool) -> list[dict[str, Any]]:
+    text = [{"type": "text", "text": message.content}] if message.content.strip() else []
+    images = [_image(image.mime_type, encoded(image)) for image in message.images] if shows else []
+    if message.role is Role.TOOL:
+        caption = [{"type": "text", "text": SHOWN_BY_TOOL.format(tool=message.speaker)}] if images else []
+        use_id = ids.get(message.tool_call_id or "", message.tool_call_id)
+        content = [*(text or [{"type": "text", "text": NO_TEXT}]), *caption, *images]
+        return [{"type": "tool_result", "tool_use_id": use_id, "content": content}]
+    if message.role is Role.USER:
+        return [*text, *images] or [{"type": "text", "text": NO_TEXT}]
+    thinking = [block for block in items(at(data, "fields"), "thinking") if isinstance(block, dict)]
+    calls = []
+    for call in message.tool_calls:
+        ids[call.id] = text_at(data, "calls", call.id, "id") or own_id(call.id)
+        arguments = json.loads(object_text(call.arguments))
+        calls.append({"type": "tool_use", "id": ids[call.id], "name": call.name, "input": arguments})
+    return [*thinking, *text, *calls] if text or calls else [{"type": "text", "text": NO_TEXT}]
+
+
+def _image(mime_type: str, content: str) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": mime_type, "data": content}}
+
+
+def _start_block(event: object, builder: AnswerBuilder) -> None:
+    block = at(event, "content_block")
+    kind = text_at(block, "type")
+    if kind == "text":
+        builder.add_text(text_at(block, "text"))
+    elif kind == "tool_use":
+        call = builder.call_at(count_at(event, "index"), text_at(block, "id"), text_at(block, "name"))
+        arguments = at(block, "input")
+        call.arguments += json.dumps(arguments) if isinstance(arguments, dict) and arguments else ""
+    elif kind in ("thinking", "redacted_thinking") and isinstance(block, dict):
+        builder.reasoned = True
+        builder.fields.setdefault("thinking", []).append(dict(block))
+
+
+def _read_delta(event: object, builder: AnswerBuilder) -> None:
+    delta = at(event, "delta")
+    kind = text_at(delta, "type")
+    if kind == "text_delta":
+        builder.add_text(text_at(delta, "text"))
+    elif kind == "input_json_delta":
+        builder.call_at(count_at(event, "index"), "", "").arguments += text_at(delta, "partial_json")
+    elif kind in ("thinking_delta", "signature_delta") and builder.fields.get("thinking"):
+        name = kind.removesuffix("_delta")
+        block = builder.fields["thinking"][-1]
+        block[name] = block.get(name, "") + text_at(delta, name)
+
+
+def _read_usage(usage: object, builder: AnswerBuilder) -> None:
+    """Add the tokens: the prompt's are told at the start, the answer's at the end."""
+    before = builder.usage
+    cached = count_at(usage, "cache_read_input_tokens")
+    prompt = count_at(usage, "input_tokens") + cached + count_at(usage, "cache_creation_input_tokens")
+    output = count_at(usage, "output_tokens")
+    if prompt or before is None:
+        builder.usage = Usage(prompt, output, cached) if prompt else None
+    else:
+        builder.usage = Usage(before.prompt_tokens, output, before.cached_tokens)

@@ -1,0 +1,426 @@
+"""The wire format of OpenAI's chat completions, which nearly every server speaks."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from memory.messages import Image, Message, Role
+from pipeline.models.answer import CALL_ID_LENGTH, AnswerBuilder, OpenCall
+from pipeline.models.capabilities import Adjustments, Part
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.model import ModelRequest, ToolSpec, Usage
+from pipeline.models.schemas import repaired
+from pipeline.models.values import at, count_at, items, text_at
+
+SHOWN_BY_TOOL = "(What {tool} shows; the user did not write this.)"
+"""Stands before an image of a tool: only users' messages can hold one."""
+EARLIER = "(The conversation began earlier.)"
+"""First message for a server that wants the user to speak first, if the history begins with an answer."""
+RETOLD = "(Earlier the assistant used the tool {tool} with {arguments}. The tool answered:)\n{result}"
+"""A tool call for a server that can't take it as such."""
+NO_TEXT = "(no text)"
+MAX_ARGUMENT_DEPTH = 64
+"""How deep a call's arguments may be nested in a request; no tool of ours takes more than two levels."""
+
+_REASONING = ("reasoning_content", "reasoning")
+_SENT_BACK = (*_REASONING, "reasoning_details", "extra_content")
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACKETS = re.compile(r"[\[\]{}]")
+_OWN_ID = re.compile(rf"[A-Za-z0-9]{{{CALL_ID_LENGTH}}}")
+
+Content = str | list[dict[str, Any]] | None
+"""A message's content: its text, or parts of text and images."""
+
+
+class ChatCompletions:
+    """Makes the body of a request and reads the events of its answer."""
+
+    path = "/chat/completions"
+
+    def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
+        """Return the JSON of `request`, with what the server refuses left out or made differently."""
+        without = adjustments.without
+        provider = endpoint.provider
+        # reasoning models take the newer name only, most other servers the older one only
+        longest = Part.MAX_COMPLETION_TOKENS if Part.MAX_TOKENS in without else Part.MAX_TOKENS
+        tools = offered_tools(request, adjustments)
+        effort = "low" if request.low_effort else request.effort
+        if tools and Part.DEFAULT_EFFORT in without:
+            effort = "none"
+        made: dict[str, Any] = {
+            "model": model,
+            "messages": _messages(endpoint, model, request, without),
+            "stream": True,
+            Part.STREAM_OPTIONS.value: {"include_usage": True},
+            Part.TEMPERATURE.value: request.temperature,
+            longest.value: request.max_output_tokens,
+        }
+        if effort is not None:
+            made |= {"reasoning": {"effort": effort}} if provider.effort_in_object else {"reasoning_effort": effort}
+        if Part.REASONING_EFFORT in without and effort != "none":
+            made.pop("reasoning", None)
+            made.pop("reasoning_effort", None)
+        if tools:
+            made[Part.TOOLS.value] = [described(tool) for tool in tools]
+            if request.required_tool:
+                made[Part.TOOL_CHOICE.value] = {"type": "function", "function": {"name": request.required_tool}}
+        if request.json:
+            made[Part.RESPONSE_FORMAT.value] = {"type": "json_object"}
+        if any(name in model.lower() for name in provider.marks_cache) and Part.CACHE_MARKS not in without:
+            _mark_cache(made["messages"])
+        effort_names = (Part.REASONING_EFFORT.value,)
+        made = {k: v for k, v in made.items() if v is not None and (k not in without or k in effort_names)}
+        return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
+
+    def present(self, sent: Mapping[str, Any]) -> list[Part]:
+        """Return the parts of a body that it could do without."""
+        messages = sent["messages"]
+        roles = [message["role"] for message in messages]
+        talk = [role for role in roles if role != Role.SYSTEM]
+        present = [part for part in Part if part.value in sent]
+        if "reasoning" in sent:
+            present.append(Part.REASONING_EFFORT)
+        contents = [
+            part for message in messages if isinstance(message.get("content"), list) for part in message["content"]
+        ]
+        if any(part["type"] == "image_url" for part in contents):
+            present.append(Part.IMAGES)
+        if any("cache_control" in part for part in contents):
+            present.append(Part.CACHE_MARKS)
+        if Role.SYSTEM in roles[1:]:
+            present.append(Part.LATER_SYSTEM)
+        if any(a == b and a != Role.TOOL for a, b in pairwise(talk)) or talk[:1] == [Role.ASSISTANT]:
+            present.append(Part.SAME_ROLE)
+        if Role.SYSTEM in roles:
+            present.append(Part.SYSTEM)
+        if any(
+            not str(message.get("content", "x") or "").strip()
+            for message in messages
+            if message.get("content") is not None
+        ):
+            present.append(Part.EMPTY_TEXT)
+        if any(message.get("tool_calls") for message in messages):
+            present += [Part.OTHERS_CALLS, Part.EARLIER_CALLS]
+        extra = set(_SENT_BACK)
+        if any(
+            extra & message.keys() or any("extra_content" in call for call in message.get("tool_calls", ()))
+            for message in messages
+        ):
+            present.append(Part.PROVIDER_DATA)
+        return present
+
+    def read(self, event: object, builder: AnswerBuilder) -> None:
+        """Add an event to the answer. Its fields are checked by nobody and may be missing, null or of other types."""
+        _read_usage(at(event, "usage"), builder)
+        for choice in items(event, "choices")[:1]:
+            finish = at(choice, "finish_reason")
+            builder.finish_reason = str(finish) if finish else builder.finish_reason
+            # a server that does not stream sends the whole message
+            delta = at(choice, "delta") if isinstance(at(choice, "delta"), dict) else at(choice, "message")
+            _read_message(delta, builder)
+
+
+def offered_tools(request: ModelRequest, adjustments: Adjustments) -> list[ToolSpec]:
+    if Part.TOOLS in adjustments.without:
+        return []
+    return [tool for tool in request.tools if tool_key(tool) not in adjustments.bad_tools]
+
+
+@functools.lru_cache(maxsize=256)
+def tool_key(tool: ToolSpec) -> str:
+    """Return a name for the tool with this very schema: one that was repaired is offered again."""
+    return f"{tool.name}:{hashlib.sha256(tool.parameters.encode()).hexdigest()[:12]}"
+
+
+def tool_name(key: str) -> str:
+    return key.rpartition(":")[0]
+
+
+@functools.lru_cache(maxsize=256)
+def described(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": repaired(json.loads(tool.parameters)),
+        },
+    }
+
+
+def retold(messages: Iterable[Message], should_retell: Collection[int]) -> list[Message]:
+    """Return `messages` with tool calls and their results as plain text.
+
+    Args:
+        should_retell: The places of the messages with calls that are retold.
+    """
+    made: list[Message] = []
+    calls: dict[str, tuple[str, str]] = {}
+    for place, message in enumerate(messages):
+        if message.tool_calls and place in should_retell:
+            calls |= {call.id: (call.name, call.arguments) for call in message.tool_calls}
+            if message.content.strip():
+                made.append(_plain(message, Role.ASSISTANT, message.content))
+        elif message.role is Role.TOOL and message.tool_call_id in calls:
+            tool, arguments = calls[message.tool_call_id]
+            text = RETOLD.format(tool=tool, arguments=arguments, result=message.content)
+            made.append(_plain(message, Role.USER, text))
+        else:
+            made.append(message)
+    return made
+
+
+def _plain(message: Message, role: Role, text: str) -> Message:
+    return Message(role, text, message.created_at, message.speaker, message.provenance, images=message.images)
+
+
+def without_refused_calls(
+    endpoint: Endpoint, model: str, request: ModelRequest, without: Collection[Part]
+) -> list[Message]:
+    """Return the messages of a request, with those tool calls retold that the server does not take."""
+    messages = request.messages
+    with_calls = [place for place, message in enumerate(messages) if message.tool_calls]
+    if Part.TOOLS in without or Part.EARLIER_CALLS in without or not request.tools:
+        return retold(messages, with_calls)
+    if Part.OTHERS_CALLS in without:
+        return retold(messages, [place for place in with_calls if not is_own(messages[place], endpoint, model)])
+    return messages
+
+
+def is_own(message: Message, endpoint: Endpoint, model: str) -> bool:
+    data = message.provider_data
+    return data is not None and (data.endpoint, data.model) == (endpoint.address, model)
+
+
+def own_data(message: Message, endpoint: Endpoint, model: str) -> dict[str, Any]:
+    """Return what goes back with a message of this model, or an empty dictionary."""
+    if message.provider_data is None or not is_own(message, endpoint, model):
+        return {}
+    data = json.loads(message.provider_data.data)
+    return data if isinstance(data, dict) else {}
+
+
+def _messages(endpoint: Endpoint, model: str, request: ModelRequest, without: Collection[Part]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    by_tools: list[dict[str, Any]] = []
+    ids: dict[str, str] = {}
+    for message in without_refused_calls(endpoint, model, request, without):
+        # only users' messages may hold images, and nothing may stand between the results of a call
+        if by_tools and message.role is not Role.TOOL:
+            made.append({"role": Role.USER.value, "content": by_tools})
+            by_tools = []
+        data = own_data(message, endpoint, model) if Part.PROVIDER_DATA not in without else {}
+        wire = _message(message, data, ids, without)
+        images = [_image(image) for image in message.images] if Part.IMAGES not in without else []
+        if images and message.role is Role.TOOL:
+            by_tools += [*_content_parts(SHOWN_BY_TOOL.format(tool=message.speaker)), *images]
+        elif images:
+            wire["content"] = [*_content_parts(wire["content"]), *images]
+        made.append(wire)
+    if by_tools:
+        made.append({"role": Role.USER.value, "content": by_tools})
+    return _arranged(made, without)
+
+
+def _arranged(made: list[dict[str, Any]], without: Collection[Part]) -> list[dict[str, Any]]:
+    """Return the messages in an order of roles that the server takes."""
+    if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
+        made = _joined(made, {Role.SYSTEM})
+        # some chat templates take a system message at the front only, others none at all
+        first = 0 if Part.SYSTEM in without else 1
+        made = made[:first] + [m | {"role": Role.USER.value} if m["role"] == Role.SYSTEM else m for m in made[first:]]
+    if {Part.SAME_ROLE, Part.LATER_SYSTEM, Part.SYSTEM}.isdisjoint(without):
+        return made
+    made = _joined(made, {Role.USER, Role.ASSISTANT})
+    start = 1 if made and made[0]["role"] == Role.SYSTEM else 0
+    if len(made) > start and made[start]["role"] == Role.ASSISTANT:
+        made.insert(start, {"role": Role.USER.value, "content": EARLIER})
+    return made
+
+
+def _joined(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict[str, Any]]:
+    """Merge neighbouring messages of the same role, if it is one of `roles` and they call no tools."""
+    made: list[dict[str, Any]] = []
+    for message in messages:
+        last = made[-1] if made else {}
+        same = message["role"] == last.get("role") and message["role"] in roles
+        if same and "tool_calls" not in message and "tool_calls" not in last:
+            made[-1] = last | {"content": _put_together(last["content"], message["content"])}
+        else:
+            made.append(message)
+    return made
+
+
+def _put_together(content: Content, other: Content) -> Content:
+    if isinstance(content, str) and isinstance(other, str):
+        return f"{content}\n\n{other}"
+    return [*_content_parts(content), *_content_parts(other)]
+
+
+def _content_parts(content: Content) -> list[dict[str, Any]]:
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if content else []
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+
+
+def data_url(image: Image) -> str:
+    return f"data:{image.mime_type};base64,{encoded(image)}"
+
+
+def encoded(image: Image) -> str:
+    return base64.b64encode(image.content).decode("ascii")
+
+
+def _message(
+    message: Message, data: Mapping[str, Any], ids: dict[str, str], without: Collection[Part]
+) -> dict[str, Any]:
+    """Return a message as JSON. `ids` collects the ids of calls in this request, by our own."""
+    wire: dict[str, Any] = {"role": message.role.value, "content": message.content}
+    fields = data.get("fields")
+    wire |= {name: fields[name] for name in _SENT_BACK if name in fields} if isinstance(fields, dict) else {}
+    if message.tool_calls:
+        wire["tool_calls"] = []
+        for call in message.tool_calls:
+            stored = at(data, "calls", call.id)
+            provider_id = text_at(stored, "id")
+            ids[call.id] = provider_id if provider_id and provider_id not in ids.values() else own_id(call.id)
+            function = {"name": call.name, "arguments": object_text(call.arguments)}
+            extra = {name: value for name, value in stored.items() if name != "id"} if isinstance(stored, dict) else {}
+            wire["tool_calls"].append({"id": ids[call.id], "type": "function", "function": function, **extra})
+    if message.role is Role.TOOL:
+        wire["tool_call_id"] = ids.get(message.tool_call_id or "", message.tool_call_id)
+    if Part.EMPTY_TEXT in without and not message.content.strip():
+        wire["content"] = None if message.tool_calls else NO_TEXT
+    return wire
+
+
+def own_id(call_id: str) -> str:
+    """Return the id of a call in a form that every server takes; ids of earlier versions are longer."""
+    if _OWN_ID.fullmatch(call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()[:CALL_ID_LENGTH]
+
+
+def object_text(arguments: str) -> str:
+    """Return `arguments` if they are a JSON object, else an empty one: strict servers refuse anything else."""
+    try:
+        # what is nested deeper than servers can read would break every later request
+        readable = _depth(arguments) <= MAX_ARGUMENT_DEPTH and isinstance(json.loads(arguments), dict)
+    except ValueError:
+        readable = False
+    return arguments if readable else "{}"
+
+
+def _depth(written: str) -> int:
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub("", written)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _mark_cache(messages: list[dict[str, Any]]) -> None:
+    """Mark the end of the system message and of the newest message before the last, up to which prompts repeat."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    places = [place for place, message in enumerate(messages) if message["role"] in (Role.SYSTEM, Role.USER)]
+    for place in {*places[:1], *places[-2:-1]}:
+        parts = _content_parts(messages[place]["content"])
+        if parts:
+            messages[place] = messages[place] | {"content": [*parts[:-1], parts[-1] | mark]}
+
+
+def _read_message(delta: object, builder: AnswerBuilder) -> None:
+    _read_content(at(delta, "content"), builder)
+    builder.add_refusal(text_at(delta, "refusal"))
+    _read_reasoning(delta, builder)
+    if isinstance(extra := at(delta, "extra_content"), dict):
+        builder.fields["extra_content"] = builder.fields.get("extra_content", {}) | extra
+    for piece in items(delta, "tool_calls"):
+        _read_call(piece, builder)
+    function = at(delta, "function_call")  # the form before tool calls
+    if isinstance(function, dict):
+        _read_call({"index": 0, "function": function}, builder)
+
+
+def _read_content(content: object, builder: AnswerBuilder) -> None:
+    if isinstance(content, str):
+        builder.add_text(content)
+    elif isinstance(content, list):  # Mistral: parts of thinking and text
+        for part in content:
+            if at(part, "type") == "thinking":
+                builder.reasoned = True
+            else:
+                builder.add_text(text_at(part, "text"))
+
+
+def _read_reasoning(delta: object, builder: AnswerBuilder) -> None:
+    for name in _REASONING:
+        if reasoning := text_at(delta, name):
+            builder.reasoned = True
+            builder.fields[name] = builder.fields.get(name, "") + reasoning
+    if details := items(delta, "reasoning_details"):
+        builder.reasoned = True
+        _merge_details(builder.fields.setdefault("reasoning_details", []), details)
+
+
+def _merge_details(stored: list[dict[str, Any]], pieces: list[object]) -> None:
+    """Add the pieces of OpenRouter's reasoning details; pieces of one block have its index and type."""
+    for piece in pieces:
+        if not isinstance(piece, dict):
+            continue
+        last = stored[-1] if stored else {}
+        if (
+            not last
+            or (last.get("index"), last.get("type")) != (piece.get("index"), piece.get("type"))
+            or "index" not in piece
+        ):
+            stored.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            is_text = name in ("text", "summary", "data") and isinstance(value, str)
+            last[name] = f"{last.get(name) or ''}{value}" if is_text else value if value is not None else last.get(name)
+
+
+def _read_call(piece: object, builder: AnswerBuilder) -> None:
+    index = at(piece, "index")
+    function = at(piece, "function")
+    name, arguments = text_at(function, "name"), at(function, "arguments")
+    call = builder.call_at(index if isinstance(index, int) else None, str(at(piece, "id") or ""), name)
+    _add_arguments(call, arguments if arguments is not None else at(function, "parameters"))
+    if isinstance(extra := at(piece, "extra_content"), dict):
+        call.data["extra_content"] = call.data.get("extra_content", {}) | extra
+
+
+def _add_arguments(call: OpenCall, arguments: object) -> None:
+    if isinstance(arguments, str):
+        call.arguments += arguments
+    elif arguments is not None:
+        call.arguments += json.dumps(arguments)
+
+
+def _read_usage(usage: object, builder: AnswerBuilder) -> None:
+    # a server that reports zeros reports nothing: then the tokens are counted here
+    prompt = count_at(usage, "prompt_tokens")
+    if not prompt:
+        return
+    cached = count_at(usage, "prompt_tokens_details", "cached_tokens")
+    cached = cached or count_at(usage, "prompt_cache_hit_tokens") or count_at(usage, "cached_tokens")
+    cost = at(usage, "cost")
+    builder.reasoned = builder.reasoned or count_at(usage, "completion_tokens_details", "reasoning_tokens") > 0
+    builder.usage = Usage(
+        prompt,
+        count_at(usage, "completion_tokens"),
+        cached,
+        float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None,
+    )

@@ -1,0 +1,107 @@
+"""Says what a failed call means and what to do, in one sentence for a person."""
+
+from __future__ import annotations
+
+from config.texts import _
+from pipeline.models.client import is_refused_connection
+from pipeline.models.complaints import Complaint
+from pipeline.models.events import NotAModel
+from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, RequestRejected
+
+
+def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelError:
+    """Return the error for what a server said.
+
+    Args:
+        where: The endpoint's address.
+    """
+    status = complaint.status
+    if complaint.is_filter:
+        return ContentRefused(
+            _("The provider's content filter refuses this ({reason}): say it differently.", reason=complaint.reason)
+        )
+    if complaint.is_overflow:
+        return ContextOverflow(
+            _("This conversation is larger than the model {model} can read: try /compact.", model=model)
+        )
+    if complaint.is_no_credit:
+        return ModelError(
+            _("The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.", where=where)
+        )
+    if status in (401, 403):
+        return ModelError(_("The model at {where} refuses the key: check OPENAI_API_KEY.", where=where))
+    if status == 404:
+        return ModelError(
+            _(
+                "The model {model} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.",
+                model=model,
+                where=where,
+            )
+        )
+    if status in (429, 529):
+        return ModelError(
+            _("The model at {where} takes no more requests for now: wait a moment, then /retry.", where=where)
+        )
+    if status is None:
+        return ModelError(
+            _("The model {model} failed in its answer ({reason}): try /retry.", model=model, reason=complaint.reason)
+        )
+    if status >= 500:
+        return ModelError(
+            _("The model at {where} answered with error {status}: try /retry later.", where=where, status=status)
+        )
+    return RequestRejected(
+        _(
+            "The model at {where} refuses the request ({reason}): try /retry, or /new to go on without this"
+            " conversation.",
+            where=where,
+            reason=complaint.reason,
+        )
+    )
+
+
+def explain_loading(cause: Exception, where: str, seconds: float) -> ModelError:
+    """Return the error for a server that was not ready.
+
+    Args:
+        seconds: How long it was waited for.
+    """
+    if is_refused_connection(cause):
+        return ModelError(
+            _("Nothing answers at {where}: check OPENAI_BASE_URL, and that the model's server runs.", where=where)
+        )
+    return ModelError(
+        _(
+            "The model at {where} was not ready within {seconds} seconds: wait until it is loaded, then try again.",
+            where=where,
+            seconds=f"{round(seconds, 1):g}",
+        )
+    )
+
+
+def explain_error(error: Exception, model: str, where: str, seconds: float) -> ModelError:
+    """Return the error for a call that got no answer from a server, or none that can be read.
+
+    Args:
+        seconds: How long the answer was waited for.
+    """
+    import openai
+
+    if isinstance(error, NotAModel):
+        return ModelError(_("At {where} a web page answers, and no model: check OPENAI_BASE_URL.", where=where))
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
+        return ModelError(
+            _(
+                "The model {model} did not answer within {seconds} seconds: try /retry.",
+                model=model,
+                seconds=f"{round(seconds, 1):g}",
+            )
+        )
+    if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith("httpx"):
+        return ModelError(
+            _(
+                "The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network.",
+                where=where,
+            )
+        )
+    return ModelError(_("The model {model} sent something that can't be read: try /retry.", model=model))

@@ -1,0 +1,96 @@
+"""The hosted providers and how their APIs differ. Nothing else in the program knows a provider by name.
+
+What a server accepts is otherwise learned from its refusals; this table holds only what no refusal tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """How an API differs from OpenAI's chat completions.
+
+    Attributes:
+        hosts: The domains of its API; subdomains count.
+        families: How the names of its models begin, wherever they are served.
+        uses_responses: Its models expect the Responses API.
+        uses_messages: It has the Messages API.
+        takes_temperature: Its models take a temperature below 1, and answer sensibly with one.
+        effort_in_object: The effort is sent as `reasoning: {"effort": ...}`.
+        marks_cache: Prompts are cached up to a `cache_control` mark, for these models.
+        tells_window: `/models` says how much a model reads.
+    """
+
+    name: str
+    hosts: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    uses_responses: bool = False
+    uses_messages: bool = False
+    takes_temperature: bool = True
+    effort_in_object: bool = False
+    marks_cache: tuple[str, ...] = ()
+    tells_window: bool = True
+
+
+OPENAI = Provider(
+    "OpenAI",
+    ("api.openai.com",),
+    ("gpt-5", "gpt-6", "o1", "o3", "o4"),
+    uses_responses=True,
+    takes_temperature=False,
+    tells_window=False,
+)
+PROVIDERS = (
+    OPENAI,
+    Provider(
+        "Anthropic",
+        ("api.anthropic.com",),
+        ("claude",),
+        uses_messages=True,
+        takes_temperature=False,
+        tells_window=False,
+    ),
+    # below 1 its models repeat themselves without end
+    Provider(
+        "Google",
+        ("generativelanguage.googleapis.com", "aiplatform.googleapis.com"),
+        ("gemini",),
+        takes_temperature=False,
+    ),
+    Provider("OpenRouter", ("openrouter.ai",), effort_in_object=True, marks_cache=("claude",)),
+    Provider("DeepSeek", ("api.deepseek.com",), ("deepseek",), takes_temperature=False),
+    Provider("Moonshot", ("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"), ("kimi",), takes_temperature=False),
+    Provider("Mistral", ("api.mistral.ai",), ("mistral", "magistral")),
+)
+OTHER = Provider("OpenAI-compatible")
+
+
+def provider_at(url: str | None) -> Provider:
+    """Return the provider at an address. None is OpenAI's own address."""
+    host = urlsplit(url or OPENAI_URL).hostname or ""
+    for provider in PROVIDERS:
+        if any(host == domain or host.endswith(f".{domain}") for domain in provider.hosts):
+            return provider
+    return OTHER
+
+
+def takes_low_temperature(url: str | None, model: str) -> bool:
+    """Return whether a model is served well by a temperature below 1."""
+    name = model.lower().rpartition("/")[2]
+    makers = (provider for provider in PROVIDERS if name.startswith(provider.families or ("/",)))
+    return all(provider.takes_temperature for provider in (provider_at(url), *makers))
+
+
+def is_own_server(url: str | None) -> bool:
+    """Return whether an address is in a private network, where people run their own models."""
+    host = urlsplit(url or OPENAI_URL).hostname or ""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa"))

@@ -1,0 +1,198 @@
+"""Decides what a request does without after a server has refused it.
+
+A part that the refusal names is left out from then on, if the request can do without it. A refusal that names nothing
+is answered step by step: without all optional parameters, with earlier tool calls as plain text, with the roles in an
+order that strict templates take. The system message, the conversation and the tools stay in every one of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.models.capabilities import NOTHING, Adjustments, Part
+from pipeline.models.chat_completions import tool_key
+from pipeline.models.complaints import Complaint
+from pipeline.models.model import ToolSpec
+
+NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
+"""Statuses that say what is wrong, and it is no part of the request."""
+BAD_REQUEST = frozenset((400, 422, 501))
+
+OPTIONAL = frozenset(
+    (
+        Part.STREAM_OPTIONS,
+        Part.REASONING_EFFORT,
+        Part.RESPONSE_FORMAT,
+        Part.TEMPERATURE,
+        Part.MAX_TOKENS,
+        Part.MAX_COMPLETION_TOKENS,
+        Part.INCLUDE,
+        Part.CACHE_KEY,
+        Part.CACHE_MARKS,
+        Part.TOOL_CHOICE,
+    )
+)
+_GENTLEST_FIRST = (Part.LATER_SYSTEM, Part.SAME_ROLE, Part.SYSTEM)
+_STEPS: tuple[frozenset[Part], ...] = (
+    OPTIONAL,
+    frozenset((Part.EMPTY_TEXT, Part.PROVIDER_DATA, Part.OTHERS_CALLS, Part.EARLIER_CALLS)),
+    frozenset(_GENTLEST_FIRST),
+    frozenset((Part.IMAGES,)),
+)
+
+_WORDS = {
+    Part.STREAM_OPTIONS: r"stream[_ ]options|include_usage",
+    Part.REASONING_EFFORT: r"reasoning[_ .]effort|thinking|think\b",
+    Part.RESPONSE_FORMAT: r"response[_ ]format|json_object|json mode|structured output",
+    Part.TEMPERATURE: r"temperature",
+    Part.IMAGES: r"image_url|\b(?:images?|vision|multimodal|pictures?|mmproj)\b",
+    Part.MAX_TOKENS: r"\bmax_tokens\b|max_output_tokens",
+    Part.MAX_COMPLETION_TOKENS: r"max_completion_tokens",
+    Part.INCLUDE: r"encrypted[_ ]content|\binclude\b",
+    Part.CACHE_KEY: r"prompt_cache_key",
+    Part.CACHE_MARKS: r"cache_control",
+    Part.TOOL_CHOICE: r"tool_choice",
+    # not every mention of tools: a complaint about a call in the history, or about one schema, is none about tools
+    Part.TOOLS: r"support\w*\W+(?:\w+\W+){0,4}(?:tools?|functions?|tool use|function calling)\b(?!\W+with\b)"
+    r"|\btools?\b(?=.{0,60}(?:not (?:support|permit|allow|enable|implement)|requir|unrecogn|unknown|unsupport|extra))"
+    r"|(?:unrecogn|unknown|unsupport|extra).{0,60}\btools?\b",
+}
+_PARAMS = {
+    "reasoning": Part.REASONING_EFFORT,
+    "thinking": Part.REASONING_EFFORT,
+    "text": Part.RESPONSE_FORMAT,
+    "max_output_tokens": Part.MAX_TOKENS,
+}
+# chat templates fail over roles and their order; some servers call that their own failure, or say it in the stream
+_ROLES = re.compile(
+    r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)|jinja|template|raise_exception",
+    re.IGNORECASE,
+)
+_EMPTY_TEXT = re.compile(
+    r"(?:non-?empty|non-whitespace|empty|blank|at least one character|min(?:imum)? length)", re.IGNORECASE
+)
+_REASONING_NAMES = re.compile(
+    r"reasoning_content|thought_signature|reasoning_details|extra_content|reasoning item|encrypted_content",
+    re.IGNORECASE,
+)
+_UNKNOWN = re.compile(
+    r"unknown|unrecogni|unexpected|extra (?:field|input)|not permitted|not allowed|unsupported|forbidden|invalid field",
+    re.IGNORECASE,
+)
+_EFFORT_NONE = re.compile(r"tools.{0,60}reasoning|reasoning.{0,80}tools", re.IGNORECASE | re.DOTALL)
+# Gemini has all functions in one tool
+_TOOL_PATHS = tuple(re.compile(rf"{name}[\[.](\d+)", re.IGNORECASE) for name in ("function_?declarations", "tools"))
+_SCHEMA_WORDS = re.compile(r"schema|parameters|properties|items|function|tool", re.IGNORECASE)
+# what is said of one picture rather than of all
+_ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """How the next attempt differs. `lasting`: the server refuses that for good, so it is remembered."""
+
+    adjustments: Adjustments
+    lasting: Adjustments = NOTHING
+
+
+def remedy(
+    complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
+) -> Remedy | None:
+    """Return how to ask again after `complaint`, or None if there is nothing left to try.
+
+    Args:
+        present: The parts in the body that was refused, which it could do without.
+        tools: The tools in it.
+        sent: How it was made.
+    """
+    named = _named(complaint, present, tools, sent)
+    if named is not None:
+        return named
+    if complaint.status not in BAD_REQUEST or _base(complaint.param) == "model":
+        return None
+    for step in _STEPS:
+        fresh = step & set(present)
+        if fresh and not fresh <= sent.without:
+            return Remedy(sent.plus(*step))
+    return None
+
+
+def _named(
+    complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
+) -> Remedy | None:
+    """Return what to do about the part that the complaint speaks of, if it can be left out."""
+    text = f"{complaint.message} {complaint.text}"
+    if complaint.wants_responses or (_EFFORT_NONE.search(complaint.message) and tools):
+        if (
+            Part.CHAT_COMPLETIONS not in sent.without
+            and Part.RESPONSES not in sent.without
+            and complaint.wants_responses
+        ):
+            return _lasting(sent, Part.CHAT_COMPLETIONS)
+        if tools and Part.DEFAULT_EFFORT not in sent.without:
+            return _lasting(sent, Part.DEFAULT_EFFORT)
+    if Part.EARLIER_CALLS in present and _REASONING_NAMES.search(text):
+        return _about_provider_data(text, present, sent)
+    bad_tool = _bad_tool(complaint, tools)
+    if bad_tool is not None:
+        made = Adjustments(bad_tools=frozenset({tool_key(bad_tool)}))
+        return Remedy(sent | made, made)
+    part = _named_part(complaint, [part for part in present if part not in sent.without])
+    if part is None:
+        return None
+    # one broken picture makes no model blind
+    if part is Part.IMAGES and _ONE_PICTURE.search(complaint.message):
+        return Remedy(sent.plus(part))
+    return _lasting(sent, part)
+
+
+def _named_part(complaint: Complaint, present: Sequence[Part]) -> Part | None:
+    said = complaint.message or complaint.text
+    base = _base(complaint.param)
+    if base and base not in ("messages", "input", "body"):
+        named = _PARAMS.get(base) or next((part for part in Part if part.value == base), None)
+        if named in present:
+            return named
+        if named is None:
+            return None
+    if Part.EMPTY_TEXT in present and re.search(r"text|content", said, re.IGNORECASE) and _EMPTY_TEXT.search(said):
+        return Part.EMPTY_TEXT
+    matches = {part: re.search(words, said, re.IGNORECASE) for part, words in _WORDS.items() if part in present}
+    places = {part: match.start() for part, match in matches.items() if match}
+    if places:
+        return min(places, key=lambda part: places[part])
+    if _ROLES.search(said):
+        return next((part for part in _GENTLEST_FIRST if part in present), None)
+    return None
+
+
+def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) -> Remedy | None:
+    if _UNKNOWN.search(text):
+        return _lasting(sent, Part.PROVIDER_DATA) if Part.PROVIDER_DATA in present else None
+    if Part.OTHERS_CALLS not in sent.without:
+        return _lasting(sent, Part.OTHERS_CALLS)
+    if Part.EARLIER_CALLS not in sent.without:
+        return Remedy(sent.plus(Part.EARLIER_CALLS))
+    return None
+
+
+def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """Return the one tool whose schema the server refuses, if the complaint says which."""
+    for said in (complaint.param or "", complaint.message, complaint.text):
+        match = next((match for path in _TOOL_PATHS if (match := path.search(said))), None)
+        if match and int(match[1]) < len(tools):
+            return tools[int(match[1])]
+    if not _SCHEMA_WORDS.search(complaint.message):
+        return None
+    named = [tool for tool in tools if re.search(rf"['\"`]{re.escape(tool.name)}['\"`]", complaint.message)]
+    return named[0] if len(named) == 1 else None
+
+
+def _base(param: str | None) -> str:
+    return re.split(r"[.\[]", param or "")[0]
+
+
+def _lasting(sent: Adjustments, part: Part) -> Remedy:
+    return Remedy(sent.plus(part), Adjustments(frozenset({part})))

@@ -1,0 +1,196 @@
+"""The wire format of OpenAI's Responses API, which its reasoning models need for tools."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memory.messages import Message, Role
+from pipeline.models.answer import AnswerBuilder
+from pipeline.models.capabilities import Adjustments, Part
+from pipeline.models.chat_completions import (
+    NO_TEXT,
+    SHOWN_BY_TOOL,
+    data_url,
+    described,
+    object_text,
+    offered_tools,
+    own_data,
+    own_id,
+    without_refused_calls,
+)
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.model import ModelRequest, Usage
+from pipeline.models.values import at, count_at, items, text_at
+
+MIN_OUTPUT_TOKENS = 16
+"""The API takes no smaller limit."""
+ENCRYPTED_REASONING = "reasoning.encrypted_content"
+
+
+class Responses:
+    """Makes the body of a request and reads the events of its answer.
+
+    Nothing is stored at the provider: reasoning comes back encrypted and goes with the next request.
+    """
+
+    path = "/responses"
+
+    def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
+        """Return the JSON of `request`, with what the server refuses left out."""
+        without = adjustments.without
+        tools = offered_tools(request, adjustments)
+        effort = "low" if request.low_effort else request.effort
+        made: dict[str, Any] = {
+            "model": model,
+            "input": _items(endpoint, model, request, adjustments),
+            "stream": True,
+            "store": False,
+        }
+        if Part.INCLUDE not in without:
+            made["include"] = [ENCRYPTED_REASONING]
+        if request.session_id and Part.CACHE_KEY not in without:
+            # requests of one chat begin alike; its id is nobody's business
+            made["prompt_cache_key"] = hashlib.sha256(request.session_id.encode()).hexdigest()[:32]
+        if request.max_output_tokens:
+            made["max_output_tokens"] = max(request.max_output_tokens, MIN_OUTPUT_TOKENS)
+        if effort is not None and Part.REASONING_EFFORT not in without:
+            made["reasoning"] = {"effort": effort}
+        if request.temperature is not None and Part.TEMPERATURE not in without:
+            made["temperature"] = request.temperature
+        if request.json and Part.RESPONSE_FORMAT not in without:
+            made["text"] = {"format": {"type": "json_object"}}
+        if tools:
+            made["tools"] = [{"type": "function", "strict": False, **described(tool)["function"]} for tool in tools]
+            if request.required_tool and Part.TOOL_CHOICE not in without:
+                made["tool_choice"] = {"type": "function", "name": request.required_tool}
+        return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
+
+    def present(self, sent: Mapping[str, Any]) -> list[Part]:
+        """Return the parts of a body that it could do without."""
+        names = {
+            "include": Part.INCLUDE,
+            "prompt_cache_key": Part.CACHE_KEY,
+            "max_output_tokens": Part.MAX_TOKENS,
+            "reasoning": Part.REASONING_EFFORT,
+            "temperature": Part.TEMPERATURE,
+            "text": Part.RESPONSE_FORMAT,
+            "tool_choice": Part.TOOL_CHOICE,
+            "tools": Part.TOOLS,
+        }
+        present = [part for name, part in names.items() if name in sent]
+        kinds = {item.get("type") for item in sent["input"]}
+        if any(part.get("type") == "input_image" for item in sent["input"] for part in item.get("content") or ()):
+            present.append(Part.IMAGES)
+        if "function_call" in kinds:
+            present += [Part.OTHERS_CALLS, Part.EARLIER_CALLS]
+        if "reasoning" in kinds:
+            present.append(Part.PROVIDER_DATA)
+        return present
+
+    def read(self, event: object, builder: AnswerBuilder) -> None:
+        """Add an event, or a whole response, to the answer."""
+        kind = text_at(event, "type")
+        if kind == "response.output_text.delta":
+            builder.add_text(text_at(event, "delta"))
+        elif kind == "response.refusal.delta":
+            builder.add_refusal(text_at(event, "delta"))
+        elif kind == "response.output_item.done":
+            _read_item(at(event, "item"), builder)
+        elif kind.startswith("response.reasoning"):
+            builder.reasoned = True
+        elif kind in ("response.completed", "response.incomplete", "response.failed", "response.done"):
+            response = at(event, "response")
+            if not builder.fields.get("items"):  # a proxy that streams nothing but the end
+                for item in items(response, "output"):
+                    _read_item(item, builder, shows_text=not builder.begun)
+            _read_end(response, builder)
+        elif at(event, "object") == "response":  # not streamed
+            for item in items(event, "output"):
+                _read_item(item, builder, shows_text=True)
+            _read_end(event, builder)
+
+
+def _items(endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    ids: dict[str, str] = {}
+    for message in without_refused_calls(endpoint, model, request, adjustments.without):
+        data = {} if Part.PROVIDER_DATA in adjustments.without else own_data(message, endpoint, model)
+        shows = Part.IMAGES not in adjustments.without
+        if message.role is Role.ASSISTANT:
+            made += _answer_items(message, data, ids)
+        elif message.role is Role.TOOL:
+            output = message.content or NO_TEXT
+            call_id = ids.get(message.tool_call_id or "", message.tool_call_id)
+            made.append({"type": "function_call_output", "call_id": call_id, "output": output})
+            if message.images and shows:
+                caption = {"type": "input_text", "text": SHOWN_BY_TOOL.format(tool=message.speaker)}
+                made.append({"role": "user", "content": [caption, *_images(message)]})
+        else:
+            content = [{"type": "input_text", "text": message.content}, *(_images(message) if shows else ())]
+            made.append({"role": message.role.value, "content": content})
+    return made
+
+
+def _images(message: Message) -> list[dict[str, Any]]:
+    return [{"type": "input_image", "image_url": data_url(image)} for image in message.images]
+
+
+def _answer_items(message: Message, data: Mapping[str, Any], ids: dict[str, str]) -> list[dict[str, Any]]:
+    """Return an answer as items: as they came if they are this model's, with the text that is in the log."""
+    stored = [item for item in items(at(data, "fields"), "items") if isinstance(item, dict)]
+    for call in message.tool_calls:
+        ids[call.id] = text_at(data, "calls", call.id, "id") or own_id(call.id)
+    made: list[dict[str, Any]] = []
+    text = {"type": "output_text", "text": message.content, "annotations": []}
+    said = not message.content
+    for item in stored:
+        if item.get("type") == "message":
+            if not said:
+                made.append(item | {"content": [text]})
+            said = True
+        else:
+            made.append(item)
+    if not said:
+        made.append({"type": "message", "role": "assistant", "content": [text]})
+    own_calls = {item.get("call_id") for item in stored}
+    for call in message.tool_calls:
+        if ids[call.id] not in own_calls:
+            arguments = object_text(call.arguments)
+            made.append({"type": "function_call", "call_id": ids[call.id], "name": call.name, "arguments": arguments})
+    return made
+
+
+def _read_item(item: object, builder: AnswerBuilder, *, shows_text: bool = False) -> None:
+    """Keep an item of the output as it must go back; the text of a message is kept in the log alone."""
+    if not isinstance(item, dict):
+        return
+    kind = item.get("type")
+    if kind == "message":
+        for part in items(item, "content") if shows_text else ():
+            builder.add_text(text_at(part, "text"))
+            builder.add_refusal(text_at(part, "refusal"))
+        item = item | {"content": []}
+    elif kind == "function_call":
+        call = builder.call_at(None, text_at(item, "call_id"), text_at(item, "name"))
+        call.arguments = text_at(item, "arguments")
+    elif kind == "reasoning":
+        builder.reasoned = True
+    builder.fields.setdefault("items", []).append(item)
+
+
+def _read_end(response: object, builder: AnswerBuilder) -> None:
+    usage = at(response, "usage")
+    if prompt := count_at(usage, "input_tokens"):
+        cached = count_at(usage, "input_tokens_details", "cached_tokens")
+        builder.reasoned = builder.reasoned or count_at(usage, "output_tokens_details", "reasoning_tokens") > 0
+        builder.usage = Usage(prompt, count_at(usage, "output_tokens"), cached)
+    status = text_at(response, "status")
+    if status == "completed":
+        builder.finish_reason = "stop"
+    elif status == "incomplete":
+        builder.finish_reason = text_at(response, "incomplete_details", "reason") or "length"
+    else:
+        builder.finish_reason = "error"

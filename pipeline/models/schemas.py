@@ -1,0 +1,77 @@
+"""Tools' JSON schemas in the form that every provider accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_COMBINATIONS = ("anyOf", "oneOf", "allOf")
+_ABOUT_THE_SCHEMA = frozenset(("$schema", "$id", "$comment"))
+_OF_SCHEMAS = ("properties", "$defs", "definitions", "patternProperties")
+_SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else")
+MAX_DEPTH = 32
+"""Levels of a schema; what is nested deeper is described as anything."""
+
+
+def repaired(schema: object) -> dict[str, Any]:
+    """Return the schema of a tool's parameters as an object that OpenAI, Gemini and Anthropic accept.
+
+    Arrays get `items`, combinations at the top are merged into one object, and `required` names only properties that
+    exist. The meaning stays or gets wider, never narrower.
+    """
+    made = _repaired(schema, 0)
+    for combination in _COMBINATIONS:
+        branches = [branch for branch in made.pop(combination, ()) if isinstance(branch, dict)]
+        if not branches:
+            continue
+        for branch in branches:
+            made["properties"] = _dict(branch.get("properties")) | _dict(made.get("properties"))
+        required = [set(_list(branch.get("required"))) for branch in branches]
+        common = set.union(*required) if combination == "allOf" else set.intersection(*required)
+        made["required"] = [*_list(made.get("required")), *sorted(common)]
+    made["type"] = "object"
+    made["properties"] = _dict(made.get("properties"))
+    required_names = [name for name in dict.fromkeys(_list(made.pop("required", None))) if name in made["properties"]]
+    return made | ({"required": required_names} if required_names else {})
+
+
+def _repaired(schema: object, depth: int) -> dict[str, Any]:
+    if not isinstance(schema, dict) or depth > MAX_DEPTH:
+        return {}  # `true` and anything that is no schema: any value
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _ABOUT_THE_SCHEMA:
+            continue
+        if key in _OF_SCHEMAS and isinstance(value, dict):
+            made[key] = {name: _repaired(inner, depth + 1) for name, inner in value.items()}
+        elif key in _COMBINATIONS and isinstance(value, list):
+            made[key] = [_repaired(inner, depth + 1) for inner in value]
+        elif key in _SCHEMA and isinstance(value, dict):
+            made[key] = _repaired(value, depth + 1)
+        else:
+            made[key] = value
+    _repair_array(made, depth)
+    if "properties" in made and "required" in made:
+        names = [name for name in _list(made.pop("required")) if name in made["properties"]]
+        made |= {"required": names} if names else {}
+    return made
+
+
+def _repair_array(made: dict[str, Any], depth: int) -> None:
+    kinds = made.get("type")
+    if kinds != "array" and not (isinstance(kinds, list) and "array" in kinds) and "prefixItems" not in made:
+        return
+    items = made.get("items")
+    places = made.pop("prefixItems", None) or (items if isinstance(items, list) else None)
+    if isinstance(places, list) and places:  # a tuple: each of its places may be anywhere
+        different = [_repaired(place, depth + 1) for place in places]
+        made["items"] = different[0] if len(different) == 1 else {"anyOf": different}
+    elif not isinstance(items, dict) or not items:
+        made["items"] = {"type": "string"}
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

@@ -1,0 +1,28 @@
+"""Reads JSON from servers, in which any field may be missing, null or of another type."""
+
+from __future__ import annotations
+
+
+def at(value: object, *names: str) -> object:
+    """Return the value under a path of names, or None if there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def items(value: object, name: str) -> list[object]:
+    """Return the list under a name, or an empty one."""
+    result = at(value, name)
+    return result if isinstance(result, list) else []
+
+
+def text_at(value: object, *names: str) -> str:
+    """Return the text under a path of names, or an empty one."""
+    result = at(value, *names)
+    return result if isinstance(result, str) else ""
+
+
+def count_at(value: object, *names: str) -> int:
+    """Return the number under a path of names, or 0."""
+    result = at(value, *names)
+    return int(result) if isinstance(result, int | float) and not isinstance(result, bool) else 0

@@ -1,0 +1,149 @@
+"""Asks an endpoint how much a model reads and writes; servers say it in a dozen ways."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pipeline.models.client import is_on_this_machine, tls_context
+from pipeline.models.values import at, items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import httpx
+
+SECONDS = 2.0
+"""Time limit for all requests together; the first turn waits for them."""
+UNTOLD_TOKENS = 4096
+"""The window that Ollama and LM Studio use by default on a machine without a large GPU."""
+
+_CONTEXT = (
+    ("meta", "n_ctx"),  # llama.cpp; its n_ctx_train is what the model was trained for, not what it was loaded with
+    ("max_model_len",),
+    ("top_provider", "context_length"),  # OpenRouter
+    ("context_length",),
+    ("context_window",),
+    ("max_context_length",),
+    ("max_input_tokens",),
+)
+# Where an entry of `/v1/models` gives the context and the longest answer, most reliable first: vLLM, OpenRouter,
+# Together, Groq, Mistral and others. OpenAI itself gives neither.
+_LONGEST = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",), ("max_output_tokens",))
+
+
+@dataclass(frozen=True, slots=True)
+class SaidWindow:
+    """How much an endpoint says that a model reads and writes, in tokens. None if it does not say.
+
+    Attributes:
+        context_tokens: The prompt and the answer together.
+        output_tokens: The longest answer.
+        final: False if the endpoint may say more once the model was used.
+        blind: The model takes no images.
+    """
+
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    final: bool = True
+    blind: bool = False
+
+
+async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | None:
+    """Ask the endpoint how much `model` reads and writes. Return None if it can't be reached. Never raises."""
+    import httpx  # late: most processes never ask
+
+    headers = {"Authorization": f"Bearer {api_key}"}
+    try:
+        async with (
+            asyncio.timeout(SECONDS),
+            httpx.AsyncClient(
+                headers=headers, timeout=SECONDS, verify=tls_context(), trust_env=not is_on_this_machine(base_url)
+            ) as client,
+        ):
+            listing = await _get(client, f"{base_url.rstrip('/')}/models")
+            if said_window := _listed(listing, model):
+                return said_window
+            root = _root(base_url)
+            answers = await asyncio.gather(
+                _lm_studio(client, root, model), _ollama(client, root, model), _llama_cpp(client, root)
+            )
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
+        return None
+    return next((said_window for said_window in answers if said_window is not None), SaidWindow())
+
+
+def _listed(listing: object, model: str) -> SaidWindow | None:
+    entries = items(listing, "data")
+    result = _named(entries, "id", model)
+    if result is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
+        result = entries[0]  # it has one model and answers to any name
+    context = _first(result, _CONTEXT)
+    inputs = at(result, "architecture", "input_modalities")  # OpenRouter
+    blind = isinstance(inputs, list) and "image" not in inputs
+    return SaidWindow(context, _first(result, _LONGEST), blind=blind) if context else None
+
+
+async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
+    result = _named(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
+    if result is None:
+        return None
+    loaded, blind = _tokens(at(result, "loaded_context_length")), at(result, "type") == "llm"
+    return SaidWindow(loaded or UNTOLD_TOKENS, final=loaded is not None, blind=blind)
+
+
+async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
+    answer = await _get(client, f"{root}/api/show", {"model": model})
+    details = at(answer, "model_info")
+    if not isinstance(details, dict):
+        return None
+    capabilities = at(answer, "capabilities")
+    blind = isinstance(capabilities, list) and "vision" not in capabilities
+    running = await _get(client, f"{root}/api/ps")
+    loaded = _tokens(at(_named(items(running, "models"), "model", model), "context_length"))
+    trained = next((t for name, t in details.items() if name.endswith(".context_length") and _tokens(t)), None)
+    if loaded or at(answer, "remote_host"):  # a remote host: the model runs in Ollama's cloud
+        return SaidWindow(loaded or trained, blind=blind)
+    # Ollama silently cuts longer prompts, so assume the smallest window until the model is loaded.
+    configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(at(answer, "parameters")), re.MULTILINE)
+    assumed = int(configured[1]) if configured else min(UNTOLD_TOKENS, trained or UNTOLD_TOKENS)
+    return SaidWindow(assumed, final=False, blind=blind)
+
+
+async def _llama_cpp(client: httpx.AsyncClient, root: str) -> SaidWindow | None:
+    slot = _tokens(at(await _get(client, f"{root}/props"), "default_generation_settings", "n_ctx"))
+    return SaidWindow(slot) if slot else None
+
+
+async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None = None) -> object:
+    """Return the JSON at `url`, or None if there is none. Raises httpx.HTTPError if the server can't be reached."""
+    answer = await (client.get(url) if post is None else client.post(url, json=post))
+    try:
+        return answer.json() if answer.status_code == HTTPStatus.OK else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _root(base_url: str) -> str:
+    """Return the address without its path; servers have their own APIs there."""
+    split = urlsplit(base_url)
+    return f"{split.scheme}://{split.netloc}"
+
+
+def _named(entries: list[object], key: str, model: str) -> object:
+    """Return the entry of a model. Ollama adds `:latest` to names without a tag."""
+    target = model.lower().removesuffix(":latest")
+    return next((e for e in entries if str(at(e, key)).lower().removesuffix(":latest") == target), None)
+
+
+def _first(entry: object, places: Iterable[tuple[str, ...]]) -> int | None:
+    return next((tokens for place in places if (tokens := _tokens(at(entry, *place)))), None)
+
+
+def _tokens(value: object) -> int | None:
+    """Return a plausible number of tokens, or None. One odd field must not hide the others."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 512 else None
