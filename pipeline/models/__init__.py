@@ -1,1 +1,1 @@
-"""Models: what one is to the pipeline, how it is reached at an OpenAI-compatible endpoint, and which one answers."""
+"""Model calls: requests and answers, the APIs of providers, and the choice among models."""

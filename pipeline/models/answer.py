@@ -1,4 +1,4 @@
-"""Puts an answer together from the pieces in which it arrives, whatever API they come from."""
+"""Assembles an answer from the pieces in which it arrives, for all APIs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.models.written_calls import MAX_MARKER_CHARS, marker_position, rea
 
 _CALL_ID_CHARS = string.ascii_letters + string.digits
 CALL_ID_LENGTH = 9
-"""Mistral takes no other length, and nobody minds this one."""
+"""Mistral accepts no other length, and all other servers accept this one."""
 MAX_PROVIDER_DATA_CHARS = 1_000_000
 _LENGTH_REASONS = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "max_length"))
 _FILTER_REASONS = frozenset(("content_filter", "safety", "prohibited_content", "recitation", "blocklist", "sensitive"))
@@ -56,7 +56,7 @@ class TextDecoder:
 
 
 class AnswerBuilder:
-    """The parts of an answer, and what is visible of it so far.
+    """Collects the parts of an answer, and knows how much of it may be shown.
 
     Args:
         shows_late: The model thinks before a closing tag without an opening one, so nothing is shown before that.
@@ -81,7 +81,7 @@ class AnswerBuilder:
 
     @property
     def begun(self) -> bool:
-        """Whether something has arrived that is worth keeping."""
+        """Return True if something worth keeping has arrived."""
         return bool(self.finish_reason or self._splitter.text.strip() or self._refusal)
 
     @property
@@ -115,7 +115,7 @@ class AnswerBuilder:
     def call_at(self, index: int | None, provider_id: str, name: str) -> OpenCall:
         """Return the open call that a piece belongs to, or a new one.
 
-        Some servers give every call the same index, or none: then a name or an id that comes again begins a new call.
+        Some servers give all calls the same index, or no index. There, a repeated name or another id begins a new call.
         """
         call = next((c for c in reversed(self.calls) if index is None or c.index == index), None)
         has_other_id = call is not None and bool(provider_id and call.provider_id and provider_id != call.provider_id)

@@ -1,4 +1,4 @@
-"""The wire format of Anthropic's Messages API, whose prompt caching the compatible endpoint lacks."""
+"""The wire format of Anthropic's Messages API. Their OpenAI-compatible endpoint has no prompt caching."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Messages:
     path = "/messages"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of `request`, with what the server refuses left out."""
+        """Return the JSON of `request` without the parts that the server refuses."""
         tools = offered_tools(request, adjustments)
         messages = without_refused_calls(endpoint, model, request, adjustments.without)
         system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
@@ -166,7 +166,7 @@ def _read_delta(event: object, builder: AnswerBuilder) -> None:
 
 
 def _read_usage(usage: object, builder: AnswerBuilder) -> None:
-    """Add the tokens: the prompt's are told at the start, the answer's at the end."""
+    """Add the tokens. Those of the prompt arrive at the start, those of the answer at the end."""
     before = builder.usage
     cached = count_at(usage, "cache_read_input_tokens")
     prompt = count_at(usage, "input_tokens") + cached + count_at(usage, "cache_creation_input_tokens")

@@ -1,4 +1,4 @@
-"""What is known of one model at its endpoint: what it refuses and how much it reads. It is learned, stored and used."""
+"""Known facts about one model at its endpoint: the parts of a request that it refuses, and its window."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Adjustments:
-    """How the requests to a model differ from the usual.
+    """The differences of the requests to a model from the usual ones.
 
     Attributes:
         without: The parts that are left out or made differently.
@@ -100,7 +100,7 @@ class EndpointCapabilities:
     """The facts about one model at its endpoint.
 
     Args:
-        store: Where they are kept. None keeps them as long as the process runs.
+        store: The stored facts. None keeps them in memory only.
         asks: Ask the endpoint how much its models read.
         afresh: Ignore what was stored before.
     """
@@ -117,7 +117,7 @@ class EndpointCapabilities:
 
     @property
     def told(self) -> bool:
-        """Whether the endpoint itself has said how much the model reads."""
+        """Return True if the endpoint itself has said how much the model reads."""
         return self._facts.context_tokens is not None
 
     @property
@@ -155,7 +155,7 @@ class EndpointCapabilities:
         self._url = url
 
     async def learn(self, adjustments: Adjustments) -> None:
-        """Add to what the endpoint is known to refuse."""
+        """Add to the parts that the endpoint refuses."""
         self._facts = replace(self._facts, refused=self._facts.refused | adjustments.names())
         await self._keep(lambda store, url: store.learn_refused(url, self.model, self._facts.refused))
 

@@ -20,7 +20,7 @@ from pipeline.models.schemas import repaired
 from pipeline.models.values import at, count_at, items, text_at
 
 SHOWN_BY_TOOL = "(What {tool} shows; the user did not write this.)"
-"""Stands before an image of a tool: only users' messages can hold one."""
+"""Caption of an image that a tool returned. It is sent as a user message, since only these can hold images."""
 EARLIER = "(The conversation began earlier.)"
 """First message for a server that wants the user to speak first, if the history begins with an answer."""
 RETOLD = "(Earlier the assistant used the tool {tool} with {arguments}. The tool answered:)\n{result}"
@@ -45,7 +45,7 @@ class ChatCompletions:
     path = "/chat/completions"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of `request`, with what the server refuses left out or made differently."""
+        """Return the JSON of `request` without the parts that the server refuses."""
         without = adjustments.without
         provider = endpoint.provider
         # reasoning models take the newer name only, most other servers the older one only
@@ -117,7 +117,7 @@ class ChatCompletions:
         return present
 
     def read(self, event: object, builder: AnswerBuilder) -> None:
-        """Add an event to the answer. Its fields are checked by nobody and may be missing, null or of other types."""
+        """Add an event to the answer. Any of its fields may be missing, null or of another type."""
         _read_usage(at(event, "usage"), builder)
         for choice in items(event, "choices")[:1]:
             finish = at(choice, "finish_reason")
@@ -135,7 +135,7 @@ def offered_tools(request: ModelRequest, adjustments: Adjustments) -> list[ToolS
 
 @functools.lru_cache(maxsize=256)
 def tool_key(tool: ToolSpec) -> str:
-    """Return a name for the tool with this very schema: one that was repaired is offered again."""
+    """Return a key for the tool with this schema. After its schema has changed, the tool is offered again."""
     return f"{tool.name}:{hashlib.sha256(tool.parameters.encode()).hexdigest()[:12]}"
 
 
@@ -315,7 +315,7 @@ def own_id(call_id: str) -> str:
 def object_text(arguments: str) -> str:
     """Return `arguments` if they are a JSON object, else an empty one: strict servers refuse anything else."""
     try:
-        # what is nested deeper than servers can read would break every later request
+        # deeper nesting than servers can read would break every later request
         readable = _depth(arguments) <= MAX_ARGUMENT_DEPTH and isinstance(json.loads(arguments), dict)
     except ValueError:
         readable = False

@@ -128,7 +128,7 @@ def loggable(error: Exception) -> dict[str, object]:
 
 
 def is_refused_connection(error: BaseException | None) -> bool:
-    """Whether nothing listens at the address, as while a server is starting."""
+    """Return True if nothing listens at the address, as while a server is starting."""
     seen = 0
     while error is not None and seen < 10:
         if isinstance(error, ConnectionRefusedError):

@@ -1,4 +1,4 @@
-"""Reads the errors of model servers: what they say, which part of the request they name, and what kind they are."""
+"""Reads the errors of model servers: their reason, the part of the request that they name, and their kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 MAX_ERROR_CHARS = 4000
 """How much of an error body is read; the rest is usually the request, quoted."""
 MIN_QUOTE_CHARS = 16
-"""From this length on, a passage that also stands in the request counts as a quote."""
+"""Shorter passages that also occur in the request don't count as quotes."""
 MAX_REASON_CHARS = 300
 """How much of a provider's own words a person is shown."""
 
@@ -89,7 +89,7 @@ class Complaint:
         return self.status == 402 or _NO_CREDIT.search(self._said) is not None
 
     def without_quotes(self, texts: Iterable[str]) -> Complaint:
-        """Return the complaint without passages that quote `texts`: what was said stays out of error messages."""
+        """Return the complaint without passages that quote `texts`, so that no message shows up in an error."""
         message = self.message[:MAX_ERROR_CHARS]
         said = "\n".join(texts)
         quoted = [False] * len(message)
@@ -107,7 +107,7 @@ class Complaint:
 
 
 def read_complaint(status: int | None, body: str) -> Complaint:
-    """Read the body of an error, in whatever form it is: JSON of several shapes, or plain text."""
+    """Read the body of an error: JSON of several shapes, or plain text."""
     body = body[: MAX_ERROR_CHARS * 4]
     try:
         value = json.loads(body)
@@ -153,7 +153,7 @@ def _complaint(error: dict[str, object], status: int | None) -> Complaint:
     if isinstance(message, dict | list):
         nested = complaint_in(message, status)
         message = nested.message if nested else json.dumps(message, ensure_ascii=False)
-    # in a stream the status is said in the error itself
+    # in a stream, the error itself has the status
     if status is None and isinstance(code, int) and 400 <= code < 600:
         status = code
     return Complaint(status, str(message or ""), str(param) if param else None, str(code) if code is not None else None)

@@ -1,4 +1,4 @@
-"""Where a model is served."""
+"""The address of a model."""
 
 from __future__ import annotations
 

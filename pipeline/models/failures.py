@@ -10,7 +10,7 @@ from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, R
 
 
 def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelError:
-    """Return the error for what a server said.
+    """Return the error that explains a complaint.
 
     Args:
         where: The endpoint's address.

@@ -22,7 +22,7 @@ OnWait = Callable[[str], Awaitable[None]]
 
 
 class Tier(StrEnum):
-    """What a call is for: talking, or work in the background that must be quick and cheap."""
+    """The purpose of a call: talking, or work in the background that must be quick and cheap."""
 
     BALANCED = "balanced"
     FAST = "fast"
@@ -43,7 +43,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is told of it. `parameters` is the JSON text of a JSON schema."""
+    """The description of a tool for the model. `parameters` is the JSON text of a JSON schema."""
 
     name: str
     description: str
@@ -56,7 +56,7 @@ class ModelRequest:
 
     Attributes:
         temperature: Only sent to models that take one.
-        steady: The answer should vary little, so a server of one's own gets a low temperature.
+        steady: The answer should vary little, so a server in a private network gets a low temperature.
         required_tool: The name of the tool that the answer must call.
         json: The answer must be one JSON object.
         low_effort: A reasoning model should not think for long.
@@ -146,7 +146,7 @@ class ChatModel(Protocol):
 
     @property
     def window(self) -> ModelWindow:
-        """How much it reads and writes, as far as is known."""
+        """The window, as far as it is known."""
 
     async def get_to_know(self) -> None:
         """Before a turn: find out what is not known of it and can be asked. Never raises ModelError."""
@@ -155,7 +155,7 @@ class ChatModel(Protocol):
         """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
 
     async def can(self, part: Part) -> bool:
-        """Whether it takes a part of a request, as far as is known; SECOND_LOOK: judging what follows. Never raises."""
+        """Return False if it is known to refuse this part of a request. Never raises."""
 
     def refused_tools(self) -> frozenset[str]:
         """Return the names of the tools that are not offered to it, since its server refuses their schemas."""
@@ -235,4 +235,4 @@ class LimitReached(MnemeError):
 
 
 class DailyLimitReached(LimitReached):
-    """The day's tokens are used up: nothing is wrong with what was asked."""
+    """The day's tokens are used up. The request itself was fine."""

@@ -1,4 +1,4 @@
-"""One model of an OpenAI-compatible endpoint: answers requests, whatever the endpoint's peculiarities."""
+"""One model of an endpoint: answers requests, and adapts them to the endpoint."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class OpenAIModel:
 
     @property
     def window(self) -> ModelWindow:
-        """How much it reads and writes, as its endpoint says, else as assumed."""
+        """The window: from the endpoint if it says one, else as assumed."""
         return self._known.window(self._window)
 
     async def get_to_know(self) -> None:
@@ -170,7 +170,7 @@ class OpenAIModel:
                 self._under_v1 = True
                 return await self._complete(request, on_text)
             else:
-                # from None: a log with the provider's words could hold what was said to it
+                # from None: the provider may quote the conversation, which must stay out of the log
                 raise self._failure(rejected.complaint, request) from None
         except Loading as loading:
             raise await self._loading_failure(loading, silence) from None
@@ -275,7 +275,7 @@ class OpenAIModel:
         return self._endpoint.address if self._endpoint is not None else ""
 
     def _lacks_path(self) -> bool:
-        """Whether the address has no path. Most servers have their API under /v1, which many people leave out."""
+        """Return True if the address has no path. Most servers have their API under /v1, which many people leave out."""
         url = self._endpoint.base_url if self._endpoint is not None else None
         return not self._under_v1 and bool(url) and not urlsplit(url or "").path.strip("/")
 
@@ -283,7 +283,7 @@ class OpenAIModel:
         return complaint.status == 404 and self._lacks_path()
 
     def _prepared(self, request: ModelRequest) -> ModelRequest:
-        """Fill in the defaults, and leave room for reasoning beside the answer."""
+        """Fill in the defaults, and leave room for reasoning."""
         defaults = self._defaults
         limit = request.max_output_tokens or defaults.max_output_tokens
         if limit and Part.TIGHT_LIMITS in self._known.refused:

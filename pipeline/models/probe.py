@@ -1,4 +1,4 @@
-"""Finds out what a model at an endpoint can do by asking it. The findings are kept for the turns that follow."""
+"""Finds out the abilities of a model by asking it. The turns that follow use the findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trial:
 
     Attributes:
         works: None if it could not be tried.
-        instead: What the bot does if it does not work.
+        instead: The behaviour of the bot if it does not work.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The hosted providers and how their APIs differ. Nothing else in the program knows a provider by name.
+"""The hosted providers and how their APIs differ. No other module knows a provider by name.
 
-What a server accepts is otherwise learned from its refusals; this table holds only what no refusal tells.
+Most differences are learned from refusals. This table holds those that no refusal reveals.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """How an API differs from OpenAI's chat completions.
+    """The differences of an API from OpenAI's chat completions.
 
     Attributes:
         hosts: The domains of its API; subdomains count.
-        families: How the names of its models begin, wherever they are served.
+        families: Prefixes of the names of its models, which other hosts serve as well.
         uses_responses: Its models expect the Responses API.
         uses_messages: It has the Messages API.
         takes_temperature: Its models take a temperature below 1, and answer sensibly with one.

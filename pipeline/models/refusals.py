@@ -54,7 +54,7 @@ _WORDS = {
     Part.CACHE_KEY: r"prompt_cache_key",
     Part.CACHE_MARKS: r"cache_control",
     Part.TOOL_CHOICE: r"tool_choice",
-    # not every mention of tools: a complaint about a call in the history, or about one schema, is none about tools
+    # not every mention of tools: it may be about a call in the history, or about one schema
     Part.TOOLS: r"support\w*\W+(?:\w+\W+){0,4}(?:tools?|functions?|tool use|function calling)\b(?!\W+with\b)"
     r"|\btools?\b(?=.{0,60}(?:not (?:support|permit|allow|enable|implement)|requir|unrecogn|unknown|unsupport|extra))"
     r"|(?:unrecogn|unknown|unsupport|extra).{0,60}\btools?\b",
@@ -85,13 +85,13 @@ _EFFORT_NONE = re.compile(r"tools.{0,60}reasoning|reasoning.{0,80}tools", re.IGN
 # Gemini has all functions in one tool
 _TOOL_PATHS = tuple(re.compile(rf"{name}[\[.](\d+)", re.IGNORECASE) for name in ("function_?declarations", "tools"))
 _SCHEMA_WORDS = re.compile(r"schema|parameters|properties|items|function|tool", re.IGNORECASE)
-# what is said of one picture rather than of all
+# these words are about one picture, not about all of them
 _ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """How the next attempt differs. `lasting`: the server refuses that for good, so it is remembered."""
+    """The adjustments for the next attempt. `lasting` are refused for good and remembered."""
 
     adjustments: Adjustments
     lasting: Adjustments = NOTHING
@@ -179,7 +179,7 @@ def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) 
 
 
 def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the one tool whose schema the server refuses, if the complaint says which."""
+    """Return the tool with the schema that the server refuses, if the complaint says which."""
     for said in (complaint.param or "", complaint.message, complaint.text):
         match = next((match for path in _TOOL_PATHS if (match := path.search(said))), None)
         if match and int(match[1]) < len(tools):

@@ -39,7 +39,7 @@ class Responses:
     path = "/responses"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of `request`, with what the server refuses left out."""
+        """Return the JSON of `request` without the parts that the server refuses."""
         without = adjustments.without
         tools = offered_tools(request, adjustments)
         effort = "low" if request.low_effort else request.effort
@@ -52,7 +52,7 @@ class Responses:
         if Part.INCLUDE not in without:
             made["include"] = [ENCRYPTED_REASONING]
         if request.session_id and Part.CACHE_KEY not in without:
-            # requests of one chat begin alike; its id is nobody's business
+            # requests of one chat begin alike; the id of the chat stays private
             made["prompt_cache_key"] = hashlib.sha256(request.session_id.encode()).hexdigest()[:32]
         if request.max_output_tokens:
             made["max_output_tokens"] = max(request.max_output_tokens, MIN_OUTPUT_TOKENS)
@@ -103,7 +103,7 @@ class Responses:
             builder.reasoned = True
         elif kind in ("response.completed", "response.incomplete", "response.failed", "response.done"):
             response = at(event, "response")
-            if not builder.fields.get("items"):  # a proxy that streams nothing but the end
+            if not builder.fields.get("items"):  # a proxy that streams only the end
                 for item in items(response, "output"):
                     _read_item(item, builder, shows_text=not builder.begun)
             _read_end(response, builder)
@@ -164,7 +164,7 @@ def _answer_items(message: Message, data: Mapping[str, Any], ids: dict[str, str]
 
 
 def _read_item(item: object, builder: AnswerBuilder, *, shows_text: bool = False) -> None:
-    """Keep an item of the output as it must go back; the text of a message is kept in the log alone."""
+    """Store an item of the output as it must go back. The text of a message is stored in the log only."""
     if not isinstance(item, dict):
         return
     kind = item.get("type")

@@ -1,4 +1,4 @@
-"""Which model answers: by tier, with fallbacks, within the day's tokens, and as a chat has chosen."""
+"""Chooses the model that answers: by tier, with fallbacks, within the day's limits, and by the chat's choice."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by their part: fallbacks are tried in order when the first one fails."""
+    """The models by role. Fallbacks are tried in order if the first one fails."""
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
-    others: tuple[ChatModel, ...] = ()  # those that can be chosen to talk in place of `balanced`
+    others: tuple[ChatModel, ...] = ()  # can be chosen instead of `balanced`
 
 
 class _SharedTime:
-    """The time of a request, shared among the models that may be asked: what one leaves is the next ones'."""
+    """Divides the time of a request among the models that may be asked. Unused time goes to the next ones."""
 
     def __init__(self, request: ModelRequest, patience: float, models: int) -> None:
         self._request = request
@@ -55,7 +55,7 @@ class _SharedTime:
         seconds = self._request.seconds
         return replace(
             self._request,
-            # one that spoke for long before it failed has not used up what the others may be silent for
+            # a model that answered for a long time before it failed has used none of the silence of the others
             silence=max((self._patience - gone) / remaining, self._least),
             # a server that is starting is waited for only if no other model is left
             loading_seconds=self._request.loading_seconds if remaining == 1 else 0,
@@ -64,9 +64,12 @@ class _SharedTime:
 
 
 class ModelRouter(WrappedModel):
-    """A ChatModel over several; of itself it says what the one that talks does.
+    """A ChatModel that chooses among several. Questions about itself are answered by the usual one.
 
-    patience: seconds for which all of them together may be silent. observe: is shown what each call has used.
+    Args:
+        patience: Longest silence of all models together, in seconds.
+        daily_limit: Tokens a day. None is no limit.
+        observe: Called with the usage of each call.
     """
 
     def __init__(
@@ -88,11 +91,11 @@ class ModelRouter(WrappedModel):
         self._daily_limit = daily_limit
 
     async def can(self, part: Part) -> bool:
-        """What the model that talks can; the second look is that of the model for quick work."""
+        """Return what the usual model can do; for the second look, what the fast model can do."""
         return await (self._models.fast if part is Part.SECOND_LOOK else self._model).can(part)
 
     def others(self) -> tuple[ModelRouter, ...]:
-        """The models that can be chosen to talk, each with the same fallbacks, limit and meter."""
+        """Return the other models that a chat can choose, each with the same fallbacks, limit and meter."""
         return tuple(
             ModelRouter(
                 replace(self._models, balanced=model),
@@ -106,10 +109,13 @@ class ModelRouter(WrappedModel):
         )
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer with the tier's model, or the first fallback that can.
+        """Answer with the model of the tier, or with the first fallback that can.
 
-        Of a request for a whole answer the first half that came is the last resort. Raises DailyLimitReached when
-        the day's tokens are used up, and the first model's ModelError when none answers.
+        If a whole answer is needed and all of them break off, the first half answer is returned.
+
+        Raises:
+            DailyLimitReached: The day's tokens are used up.
+            ModelError: The first model's error, if none of them answers.
         """
         await self._check_limits(request)
         first = self._models.fast if request.tier is Tier.FAST else self._models.balanced
@@ -158,7 +164,7 @@ class ModelRouter(WrappedModel):
         if usage is None:
             count = sum(self._counter.text(text, answer.model) for text in texts) + images * IMAGE_TOKENS
             usage = Usage(count, self._counter.text(answer.text, answer.model))
-        elif not images:  # what a picture costs says nothing of what text does
+        elif not images:  # the price of a picture says nothing about the price of text
             self._counter.observe(answer.model, texts, usage.prompt_tokens)
         use = TokenUse(
             model=answer.model,
@@ -178,7 +184,7 @@ class ModelRouter(WrappedModel):
 
 
 class ModelChoice:
-    """The models that can talk, by name, the usual one first; and which one each chat has chosen."""
+    """The models that a chat can choose by name, and the choices of the chats."""
 
     def __init__(self, usual: ChatModel, others: Iterable[ChatModel], preferences: PreferenceStore) -> None:
         self.usual = usual
@@ -189,11 +195,11 @@ class ModelChoice:
         return self.models.get(await self._chosen(chat) or "", self.usual)
 
     async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
-        """The model that talks in a turn, and what is said, once, where the chosen one is not configured any more."""
+        """Return the model for a turn, and a notice, once, if the chosen one is no longer configured."""
         gone = await self._chosen(chat)
         if gone is None or gone in self.models:
             return await self.of(chat), None
-        with contextlib.suppress(StoreError):  # such as a full disk: then it is said again
+        with contextlib.suppress(StoreError):  # the disk may be full; then the notice comes again
             await self.choose(chat, None)
         return self.usual, _(
             "The model {gone}, which was chosen here, is not configured any more: I talk with {usual} again.",
@@ -202,7 +208,7 @@ class ModelChoice:
         )
 
     async def choose(self, chat: str, name: str | None) -> None:
-        """Keep which model is to talk in a chat; None: the usual one. Raises StoreError."""
+        """Store the choice of a chat. None is the usual model. Raises StoreError."""
         await self._preferences.change(chat, model=name)
 
     async def is_news(self, chat: str, toolless: str) -> bool:
@@ -211,14 +217,14 @@ class ModelChoice:
             is_news = (await self._preferences.get(chat)).toolless != toolless
             if is_news:
                 await self._preferences.change(chat, toolless=toolless)
-        except StoreError:  # the disk may be full; then it is told again
+        except StoreError:  # the disk may be full; then the chat hears it again
             return True
         return is_news
 
     async def _chosen(self, chat: str) -> str | None:
         try:
             return (await self._preferences.get(chat)).model
-        except StoreError as error:  # a choice that can't be read keeps nobody from an answer
+        except StoreError as error:  # without the choice, the usual model answers
             log.warning("model_choice_not_read", reason=str(error))
             return None
 
@@ -226,8 +232,8 @@ class ModelChoice:
 class YieldingModel(WrappedModel):
     """A ChatModel over one with a single slot.
 
-    A request in the background that meets one of a person, or is met by one, ends at once with Postponed: its
-    connection is closed, which frees the slot within the model's next batch, and whoever asked does it later.
+    A background request that meets a person's request ends at once with Postponed. Its connection is closed, which
+    frees the slot within the model's next batch. The caller tries again later.
     """
 
     def __init__(self, model: ChatModel) -> None:

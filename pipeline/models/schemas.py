@@ -9,7 +9,7 @@ _ABOUT_THE_SCHEMA = frozenset(("$schema", "$id", "$comment"))
 _OF_SCHEMAS = ("properties", "$defs", "definitions", "patternProperties")
 _SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else")
 MAX_DEPTH = 32
-"""Levels of a schema; what is nested deeper is described as anything."""
+"""Levels of a schema. Deeper levels are replaced by a schema that accepts any value."""
 
 
 def repaired(schema: object) -> dict[str, Any]:

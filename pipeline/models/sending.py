@@ -71,7 +71,7 @@ class OpenAnswer:
     Attributes:
         wire: The format that it is in.
         used: How the request was made.
-        learned: What the server refuses for good, as it turned out.
+        learned: The parts that the server turned out to refuse for good.
     """
 
     response: httpx2.Response
@@ -238,7 +238,7 @@ class Sender:
 
 
 def _has_no_responses(complaint: Complaint) -> bool:
-    """Whether the server lacks the Responses API, or the key may not use it."""
+    """Return True if the server lacks the Responses API, or the key may not use it."""
     return complaint.status in (404, 405, 501) or "api.responses.write" in complaint.text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _TAG_NAMES = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think")
-# Magistral and Kimi-VL use brackets of their own
+# Magistral and Kimi-VL use other brackets
 _CLOSING = {f"<{name}>": f"</{name}>" for name in _TAG_NAMES} | {"[think]": "[/think]", "◁think▷": "◁/think▷"}
 _MARKER = re.compile("|".join(map(re.escape, (*_CLOSING, *_CLOSING.values()))), re.IGNORECASE)
 _MAX_MARKER_CHARS = max(map(len, _CLOSING.values()))
@@ -47,7 +47,7 @@ class ThinkingSplitter:
         self._pending = self._opening = ""
 
     def _advance(self) -> bool:
-        """Handle the next tag in the pending text. Return False if there is none yet."""
+        """Handle the next tag in the pending text. Return False if no tag has arrived yet."""
         return self._advance_thinking() if self._opening else self._advance_answer()
 
     def _advance_thinking(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def at(value: object, *names: str) -> object:
-    """Return the value under a path of names, or None if there is none."""
+    """Return the value under a path of names, or None if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -33,12 +33,12 @@ _CONTEXT = (
 )
 # Where an entry of `/v1/models` gives the context and the longest answer, most reliable first: vLLM, OpenRouter,
 # Together, Groq, Mistral and others. OpenAI itself gives neither.
-_LONGEST = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",), ("max_output_tokens",))
+_OUTPUT = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",), ("max_output_tokens",))
 
 
 @dataclass(frozen=True, slots=True)
 class SaidWindow:
-    """How much an endpoint says that a model reads and writes, in tokens. None if it does not say.
+    """The window of a model in the words of its endpoint, in tokens. None if it does not say.
 
     Attributes:
         context_tokens: The prompt and the answer together.
@@ -85,7 +85,7 @@ def _listed(listing: object, model: str) -> SaidWindow | None:
     context = _first(result, _CONTEXT)
     inputs = at(result, "architecture", "input_modalities")  # OpenRouter
     blind = isinstance(inputs, list) and "image" not in inputs
-    return SaidWindow(context, _first(result, _LONGEST), blind=blind) if context else None
+    return SaidWindow(context, _first(result, _OUTPUT), blind=blind) if context else None
 
 
 async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
@@ -120,7 +120,7 @@ async def _llama_cpp(client: httpx.AsyncClient, root: str) -> SaidWindow | None:
 
 
 async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None = None) -> object:
-    """Return the JSON at `url`, or None if there is none. Raises httpx.HTTPError if the server can't be reached."""
+    """Return the JSON at `url`, or None if it is missing. Raises httpx.HTTPError if the server can't be reached."""
     answer = await (client.get(url) if post is None else client.post(url, json=post))
     try:
         return answer.json() if answer.status_code == HTTPStatus.OK else None

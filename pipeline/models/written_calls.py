@@ -98,7 +98,7 @@ def _is_in_code(text: str, at: int) -> bool:
 
 
 def _whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
-    """Return the calls if the whole answer is nothing else, bare or in a code block."""
+    """Return the calls if they are the whole answer, bare or in a code block."""
     fenced = _FENCED.fullmatch(text)
     body = (fenced[1] if fenced else text).strip()
     body = body.removeprefix("Tool call:").strip()
@@ -110,7 +110,7 @@ def _whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[W
 
 
 def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[WrittenCall]:
-    """Yield the calls in a block, in whatever form they are written there."""
+    """Yield the calls in a block, in any of the forms."""
     values = _json_values(body)
     if values:
         yield from (call for value in values if (call := _call_of(value)) is not None)
@@ -203,7 +203,7 @@ def _value_of(text: str) -> Any:
 
 
 def _python_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
-    """Return the calls in `text` if it is nothing but Python calls of tools: `[search(query="bees")]`."""
+    """Return the calls in `text` if it consists of Python calls of tools: `[search(query="bees")]`."""
     if not re.match(rf"\[?\s*(?:print\()?(?:default_api\.)?{_NAME}\(", text):
         return []
     try:

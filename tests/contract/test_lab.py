@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks import live
+from config.settings import Settings
+from memory.clock import system_clock
 from pipeline.models.providers import provider_at
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
@@ -152,3 +156,25 @@ async def test_reasoning_goes_back_to_its_own_model_alone(start: OpenApp, model:
         model.script(Says("No."))
         assert await person.says("Really?") == "No."
     assert "reasoning_content" not in model.requests[-1].raw.decode()
+
+
+async def test_live_benchmark_finds_that_everything_works(model: ModelServer, tmp_path: Path) -> None:
+    model.personality = DeepSeek("deepseek-v4-pro")
+    model.sees = True
+    tomorrow = system_clock() + timedelta(days=1)
+    calls = {
+        "Call the tool": ("note", {"text": "OK"}),
+        "note in your long-term": ("memory_file", {"action": "append", "text": "- Hives are blue"}),
+        "Remind me": ("reminder_set", {"text": "feed the bees", "when": f"{tomorrow:%Y-%m-%d}T08:00"}),
+    }
+
+    def reply(request: ChatRequest) -> Calls | Says:
+        asked = "" if request.is_summary else request.last
+        found = next((call for words, call in calls.items() if words in asked), None)
+        return Says("They are blue, in Poltava.") if found is None else Calls((found,))
+
+    model.otherwise = reply
+    settings = {"openai_base_url": model.url, "llm_model": "deepseek-v4-pro", "mneme_data_dir": tmp_path / "live"}
+    rows = await live.run(Settings.model_validate(settings))
+    assert [(row.name, row.remark) for row in rows if not row.works] == []
+    assert len(rows) > 12
