@@ -30,7 +30,7 @@ from config.logs import configure_logging
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import weights_path
+from pipeline.local.model_files import as_fetched, weights_path
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer, Says
@@ -191,7 +191,7 @@ async def measure(
     model: LocalModel, chosen: list[Variant], models_dir: Path, console: Console
 ) -> dict[str, list[Judged]]:
     """Ask everything in each of the variants."""
-    server = EmbeddedServer(model, weights_path(model, models_dir))
+    server = EmbeddedServer(as_fetched(model, models_dir), weights_path(model, models_dir))
     results: dict[str, list[Judged]] = {}
     questions = sum(len(conversation.questions) for conversation in CONVERSATIONS)
     with tempfile.TemporaryDirectory() as own, Progress(console=console) as progress:

@@ -23,7 +23,16 @@ from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
-from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of, speech_of
+from bot.models import (
+    ModelSetup,
+    meaning_models,
+    media_reader,
+    model_setup,
+    models_of,
+    prices_of,
+    speech_of,
+    uncounted_cost,
+)
 from bot.monitoring import Health
 from bot.services import MemoryServices, replica_of
 from bot.sessions import SessionQueues, SessionRunner
@@ -184,13 +193,15 @@ async def open_app(
         catalogue = catalogue or load_catalogue()
         quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
         usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue), quota, memory.zone_of)
+        if (trouble := uncounted_cost(settings, catalogue)) is not None:
+            log.warning("cost_limit_incomplete", reason=trouble)
         models = models_of(settings, catalogue, memory, clock, stack)
         await housekeeping.remove_traces()  # now that all are known that keep some
         metrics = None
         if settings.metrics_port is not None:
             from bot.web.metrics import Metrics  # late: nobody else loads its library
 
-            metrics = Metrics()
+            metrics = Metrics(usage.cost_of)
         router = ModelRouter(
             models,
             usage,

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from bot.jobs.background import Quiet, always_quiet
-from config.errors import ConfigurationError
-from config.models import FREE, CatalogueError, own_model
+from config.prices import FREE
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
 from pipeline.media.files import MediaSources, Transcriber
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl, SecretStr
 
     from bot.services import MemoryServices
-    from config.models import EmbeddedModel, ModelCatalogue, Price
+    from config.models import ModelCatalogue
+    from config.prices import Price
     from config.settings import Settings
     from memory.clock import Clock
     from memory.imports.importing import ForeignImport
@@ -130,34 +130,64 @@ def models_of(
 
 
 def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
-    """What models cost at the endpoint that the settings name; what runs on this machine is free."""
-    host = urlsplit(endpoint_of(settings).address).hostname
+    """Return the prices of models, each at its own endpoint. A model on this machine is free."""
 
     def price_of(name: str) -> Price | None:
-        return catalogue.price(name, host) if settings.has_endpoint else FREE
+        if not settings.has_endpoint:
+            return FREE
+        endpoint, served_name = endpoint_and_model(settings, name)
+        return catalogue.price(served_name, urlsplit(endpoint.address).hostname)
 
     return price_of
 
 
+def uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
+    """Say in one sentence that CHAT_DAILY_COST can't count some of the models, and what to do; None if it counts all.
+
+    OpenRouter tells the cost of each call, so its models need no price.
+    """
+    if settings.chat_daily_cost is None or not settings.has_endpoint:
+        return None
+    price_of = prices_of(settings, catalogue)
+
+    def is_counted(name: str) -> bool:
+        host = urlsplit(endpoint_and_model(settings, name)[0].address).hostname
+        return catalogue.tells_cost(host) or price_of(name) is not None
+
+    names = (settings.llm_model, *settings.llm_models, settings.llm_fast_model, settings.llm_fallback_model)
+    unknown = [name for name in dict.fromkeys(names) if name and not is_counted(name)]
+    if not unknown:
+        return None
+    what = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
+    return (
+        f"CHAT_DAILY_COST does not limit calls of the {what} not known ({', '.join(unknown)}): set CHAT_DAILY_TOKENS, "
+        "which limits every model."
+    )
+
+
 def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
     # small models lose their way among many tools and in a long prompt
+    if not settings.has_endpoint:
+        from bot.local_choice import require_local
+
+        choice = require_local(settings, catalogue)
+        yielding = YieldingModel(router)
+        contract = _contract(router, choice.second_look)
+        return ModelSetup(yielding, (), yielding.quiet, STYLES[choice.style], choice.tools, contract)
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
-    contract = _contract(settings, catalogue, router)
-    if settings.has_endpoint:
-        return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
-    yielding = YieldingModel(router)
-    return ModelSetup(yielding, (), yielding.quiet, style, tools, contract)
+    fast = catalogue.known_local(settings.llm_fast_model or router.name)
+    contract = _contract(router, None if fast is None else fast.second_look)
+    return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
 
 
-def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
-    local_model = catalogue.known_local(settings.llm_fast_model or router.name)
+def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
 
     def part_tokens() -> int:
         return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
 
     async def is_reliable() -> bool:
-        return local_model.second_look if local_model is not None else await router.can(Part.SECOND_LOOK)
+        return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
     return Contract(part_tokens, is_reliable)
 
@@ -165,24 +195,14 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
 def _embedded(
     settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
 ) -> Models:
-    from pipeline.local.embedded import EmbeddedServer, PromptState  # late: who has an endpoint needs none of it
-    from pipeline.local.model_files import weights_path
+    # Imported late: an endpoint needs none of it.
+    from bot.local_choice import require_local
+    from pipeline.local.embedded import EmbeddedServer, PromptState
 
-    tools = True
-    local: EmbeddedModel
-    if settings.own_weights is not None:
-        weights = settings.own_weights
-        local = own_model(weights, settings.llm_context_tokens)
-    else:
-        try:
-            local_model = local = catalogue.local(settings.llm_model)
-        except CatalogueError as error:
-            raise ConfigurationError(
-                f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
-            ) from error
-        weights, tools = weights_path(local_model, settings.models_dir), bool(local_model.tools)
+    choice = require_local(settings, catalogue)
+    local, has_tools = choice.model, choice.tools is None or bool(choice.tools)
     state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)
-    server = EmbeddedServer(local, weights, state=state)
+    server = EmbeddedServer(local, choice.weights, state=state)
     stack.push_async_callback(server.stop)
     memory.traces.also(server.forget)
 
@@ -195,7 +215,7 @@ def _embedded(
         connect,
         timeout=settings.llm_timeout,
         defaults=ModelDefaults(catalogue.temperatures[Tier.FAST], local.max_output_tokens),
-        unable=frozenset({Part.IMAGES} if tools else {Part.IMAGES, Part.TOOLS}),
+        unable=frozenset({Part.IMAGES} if has_tools else {Part.IMAGES, Part.TOOLS}),
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking)

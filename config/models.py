@@ -1,12 +1,12 @@
-"""The catalogue of models: how much a model takes in, gives out and costs, and the models that run on this machine.
+"""The catalogue of models: how much a model takes in and gives out, and the models that run on this machine.
 
-It is read from ``models.json`` beside this file. A hosted model is found by pattern, so that a new version of
-a known family needs no entry; what is unknown gets a cautious default.
+It is read from ``models.json`` next to this file. A hosted model is found by pattern, so that a new version of
+a known family needs no entry. ``prices.py`` knows prices, and the windows of models of no known family.
 """
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib.resources import files
@@ -16,14 +16,23 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from config.errors import ConfigurationError
+from config.gguf import trained_window
+from config.hub_files import HubFile, is_hub_name, parse_hub_file
+from config.prices import TELLING_PROVIDERS, Price, load_prices, provider_of, spellings
 
-_WILD = re.compile(r"[*?\[]")
+_WILD = re.compile(r"[*?]|\[[^]]*\]")
 Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
 
 
+NOT_MEASURED = "not measured here"
+"""The quality of a model that was not measured with this bot."""
+TOY = "a toy"
+"""The quality of a model that is there to try the engine with."""
+BYTES_FOR_THE_REST = 400_000_000
+"""Memory of a small system and the bot: if it is swapped out while a model answers, they wait for minutes."""
 OWN_WINDOW, OWN_ANSWER = 8192, 2048
-"""Tokens that a file of somebody's own reads and answers where nothing else is set: more takes more memory."""
+"""Default tokens that a model outside the catalogue reads and writes. More would take more memory."""
 
 
 class CatalogueError(ConfigurationError):
@@ -31,7 +40,7 @@ class CatalogueError(ConfigurationError):
 
 
 class _Strict:
-    """What is read from the file: a name that nobody knows is a mistake in it."""
+    """A part of the file. Unknown names in it are mistakes."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -49,44 +58,17 @@ class ModelWindow(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class HostedModel(ModelWindow):
-    """The window of every model whose name fits a shell pattern such as ``gpt-4o*``."""
+class ModelFamily(_Strict):
+    """The window of hosted models with names that fit a shell pattern such as ``gpt-4o*``.
+
+    Args:
+        max_output_tokens: The longest answer, which lists of prices don't tell.
+        max_input_tokens: The window of all models of the family. None means that of the list of prices.
+    """
 
     pattern: Annotated[str, Field(min_length=1)]
-
-
-@dataclass(frozen=True, slots=True)
-class Rates(_Strict):
-    """What a million tokens cost, in US dollars, in a call."""
-
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    # of the prompt, as the provider had them; None: they cost what the others do
-    cached: Annotated[float, Field(ge=0)] | None = None
-    above: Annotated[int, Field(ge=0)] = 0  # for prompts of more tokens than this
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a model costs. steps: those for longer prompts come later."""
-
-    steps: tuple[Rates, ...]
-
-    @property
-    def usual(self) -> Rates:
-        return self.steps[0]
-
-    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """US dollars for one call; cached_tokens are part of prompt_tokens."""
-        rates = next((step for step in reversed(self.steps) if prompt_tokens > step.above), self.usual)
-        cached = min(cached_tokens, prompt_tokens)
-        prompt = (prompt_tokens - cached) * rates.input
-        prompt += cached * (rates.input if rates.cached is None else rates.cached)
-        return (prompt + completion_tokens * rates.output) / 1_000_000
-
-
-FREE = Price((Rates(input=0, output=0),))
-"""A model that runs on this machine."""
+    max_output_tokens: Tokens
+    max_input_tokens: Tokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,73 +102,127 @@ class EmbeddedModel(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel(EmbeddedModel):
-    """A model of the catalogue that can run on this machine: what it is, and where its weights come from."""
+    """A model of the catalogue that can run on this machine, with the source of its weights."""
 
     description: str
     quality: Annotated[str, Field(min_length=1, max_length=20)]  # how well it talks, in a word
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     prompt: str  # the style of prompt that suits it (pipeline/prompt/prompts.py)
     tools: tuple[str, ...]  # those that it can handle
-    second_look: bool  # it can judge what follows from what; one that can't selects sentences and writes none
+    # Whether it can verify facts against their sources. If not, it only selects sentences. None means that the
+    # self-test decides.
+    second_look: bool | None
     hub_url: str
-    packages: PackageSource
+    # None if the hub states it when the file is fetched. Sizes are then estimates.
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    packages: PackageSource | None = None  # None if only the hub has it
+
+    @property
+    def is_measured(self) -> bool:
+        return self.quality != NOT_MEASURED
+
+    @property
+    def hub_file(self) -> HubFile:
+        return parse_hub_file(self.hub_url)
+
+    @property
+    def location(self) -> str:
+        """The place of its weights below the folder of local models."""
+        return self.file_name if self.sha256 is not None else str(self.hub_file.location)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCatalogue(_Strict):
     """Everything that is known of models."""
 
-    models: tuple[HostedModel, ...]
+    families: tuple[ModelFamily, ...]
     default: ModelWindow
     temperatures: Mapping[
         str, Annotated[float, Field(ge=0, le=2)]
     ]  # by what a call is for (Tier in pipeline/models/model.py)
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
-    vendors: Mapping[str, str] = field(default_factory=dict)  # by host
-    # by whole names, since a new version costs something else; by vendor where that differs from the maker's
-    prices: Mapping[str, Annotated[tuple[Rates, ...], Field(min_length=1)]] = field(default_factory=dict)
+    providers: Mapping[str, str] = field(default_factory=dict)  # names in the list of prices, by domain
 
     def window(self, model_name: str) -> ModelWindow:
-        """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
+        """Return the window of a model by its provider's name for it, in any case, with or without vendor prefix.
 
-        A local model is known by its exact name; otherwise a hosted one's whole name wins, then the longest pattern
-        that fits, and a name that fits none gets the default.
+        A local model is found by its exact name. A hosted model has the window of its family, which is the longest
+        pattern that fits, or else the window in the list of prices. Other names get the cautious default.
         """
         local_model = self.known_local(model_name)
         if local_model is not None:
             return local_model.window
-        for name in _spellings(model_name):
-            fitting = [model for model in self.models if _fits(name, model.pattern)]
-            if fitting:
-                best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
-                return ModelWindow(best.max_input_tokens, best.max_output_tokens)
-        return self.default
+        family = self._family(model_name.strip().lower().rpartition("/")[2])
+        window = self.default.max_input_tokens
+        if family is not None and family.max_input_tokens is not None:
+            window = family.max_input_tokens
+        elif (known := load_prices().context_tokens(model_name)) is not None:
+            window = known
+        answer = self.default.max_output_tokens if family is None else family.max_output_tokens
+        # A prompt always has room in the window, even if the list is wrong.
+        return ModelWindow(window, min(answer, max(1, window // 2)))
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
-        """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
-        names = list(_spellings(model_name))
-        # with the dots, so that notopenai.com is not openai.com
-        vendor = next((v for domain, v in self.vendors.items() if f".{host or ''}".endswith(f".{domain}")), None)
-        if vendor is not None:
-            names.insert(0, f"{vendor}/{names[0]}")
-        return next((Price(self.prices[name]) for name in names if name in self.prices), None)
+        """Return the price of a model at the endpoint on `host`, or None if it is unknown."""
+        return load_prices().price(model_name, provider_of(host, self.providers))
+
+    def tells_cost(self, host: str | None) -> bool:
+        """Return True if the endpoint on `host` tells with each answer what it has cost."""
+        return provider_of(host, self.providers) in TELLING_PROVIDERS
+
+    def _family(self, name: str) -> ModelFamily | None:
+        fitting = (family for family in self.families if _fits(name, family.pattern))
+        return max(fitting, key=lambda family: len(_WILD.sub("?", family.pattern)), default=None)
 
     def known_local(self, model_name: str) -> LocalModel | None:
-        """The local model of that name, wherever it is served; None for all others."""
-        names = set(_spellings(model_name))
-        return next((local for local in self.local_models if local.name in names), None)
+        """Return the measured local model of that name on any server, or None if there is none.
+
+        Models that were not measured are left out: servers run them with other windows and tools.
+        """
+        names = set(spellings(model_name))
+        return next((local for local in self.local_models if local.is_measured and local.name in names), None)
 
     def local(self, name: str | None = None) -> LocalModel:
-        """The local model of that name, or the default one; CatalogueError names the known ones."""
+        """Return the local model of that name, of its file on the hub, or the default one.
+
+        Raises CatalogueError, which names the known ones.
+        """
         target = self.default_local if name is None else name.strip().lower()
-        for model in self.local_models:
-            if model.name == target:
-                return model
+        found = next((model for model in self.local_models if model.name == target), None)
+        if found is None and name is not None and is_hub_name(name):
+            found = self.local_of_hub(parse_hub_file(name))
+        if found is not None:
+            return found
         names = ", ".join(model.name for model in self.local_models)
-        raise CatalogueError(f"There is no local model called {name!r}: choose one of {names}.")
+        raise CatalogueError(
+            f"There is no local model called {name!r}: choose one of {names}, or a file of the Hugging Face hub as "
+            "ORG/REPO/FILE.gguf."
+        )
+
+    def local_of_hub(self, file: HubFile) -> LocalModel | None:
+        """Return the local model with its weights in that file on the hub; None if the catalogue has none."""
+        return next((model for model in self.local_models if model.hub_file.name == file.name), None)
+
+    def fitting(self, memory_bytes: int) -> list[LocalModel]:
+        """Return the local models that a machine can hold in addition to its system and the bot, toys left out."""
+        left = memory_bytes - BYTES_FOR_THE_REST
+        return [model for model in self.local_models if model.resident_bytes <= left and model.quality != TOY]
+
+    def recommended(self, memory_bytes: int) -> LocalModel:
+        """Return the local model to fetch for a machine with this amount of memory.
+
+        The models that only the hub has are current, and listed with the best first.
+        """
+        left = memory_bytes - BYTES_FOR_THE_REST
+        # Their sizes are estimates, so a quarter is left free.
+        current = (m for m in self.fitting(memory_bytes) if m.sha256 is None and m.resident_bytes * 5 // 4 <= left)
+        return next(current, None) or self.last_resort(memory_bytes)
+
+    def last_resort(self, memory_bytes: int) -> LocalModel:
+        """Return the local model for a machine that can't reach the hub. If none fits, return the default."""
+        return next((model for model in self.fitting(memory_bytes) if model.packages is not None), self.local())
 
 
 @functools.cache
@@ -195,13 +231,17 @@ def load_catalogue() -> ModelCatalogue:
 
 
 def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
-    """How a file of somebody's own is run. n_ctx: the tokens that it reads at once. Raises CatalogueError."""
+    """Return how a file outside the catalogue is run. Raises CatalogueError.
+
+    Args:
+        n_ctx: Tokens that it reads at once. None means as many as it was trained for, up to OWN_WINDOW.
+    """
     try:
         size = weights.stat().st_size
+        window = n_ctx or min(OWN_WINDOW, trained_window(weights) or OWN_WINDOW)
     except OSError as error:
         raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
-    window = n_ctx or OWN_WINDOW
-    # what it reads is held beside the weights
+    # The context takes memory in addition to the weights.
     return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 
 
@@ -210,15 +250,5 @@ def chat_template(name: str) -> str:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
-    return name.startswith(_WILD.split(pattern, 1)[0]) and fnmatchcase(name, pattern)
-
-
-def _spellings(model_name: str) -> Iterator[str]:
-    """The name with and without its vendors: openrouter/openai/gpt-4o, openai/gpt-4o, gpt-4o."""
-    name = model_name.strip().lower()
-    while True:
-        yield name
-        _, slash, name = name.partition("/")
-        if not slash:
-            return
+    # Most patterns are ruled out by their literal parts, without the expressions that fnmatch compiles.
+    return all(part in name for part in _WILD.split(pattern)) and fnmatchcase(name, pattern)

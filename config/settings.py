@@ -22,6 +22,7 @@ from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from config.errors import ConfigurationError
+from config.hub_files import is_hub_name, parse_hub_file
 from config.network import check_environment
 
 ENV_FILE = Path(".env")
@@ -358,9 +359,16 @@ class Settings(BaseSettings):
 
     @property
     def own_weights(self) -> Path | None:
-        """The file of weights that LLM_MODEL names; None where it names a model of a catalogue or an endpoint."""
-        is_file = self.llm_model is not None and self.llm_model.endswith(".gguf")
-        return Path(self.llm_model or "").expanduser().absolute() if is_file and not self.has_endpoint else None
+        """The file of weights that LLM_MODEL names; None if it names a model of a catalogue or an endpoint.
+
+        ORG/REPO/FILE.gguf is a file that was pulled from the hub, unless there is a file at that path.
+        """
+        if self.has_endpoint or self.llm_model is None or not self.llm_model.endswith(".gguf"):
+            return None
+        path = Path(self.llm_model)
+        if not path.exists() and is_hub_name(self.llm_model):
+            return self.models_dir / parse_hub_file(self.llm_model).location
+        return path.expanduser().absolute()
 
     @property
     def zone(self) -> ZoneInfo:

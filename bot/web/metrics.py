@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from pipeline.turn import Turn
 
+CostOf = Callable[["TokenUse"], "float | None"]
+"""Returns the cost of a model call in US dollars, or None if it is unknown."""
+
 SYSTEM_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300)
 TURN_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
@@ -37,7 +41,8 @@ TURN_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 class Metrics:
     """The counters of one process. Observing costs microseconds; what is counted in the store waits for a question."""
 
-    def __init__(self) -> None:
+    def __init__(self, cost_of: CostOf | None = None) -> None:
+        self._cost_of = cost_of
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         self._turns = Counter("mneme_turns", "Turns by their outcome.", ["outcome"], registry=registry)
@@ -53,6 +58,9 @@ class Metrics:
         )
         self._tokens = Counter(
             "mneme_tokens", "Tokens of model calls.", ["model", "purpose", "kind"], registry=registry
+        )
+        self._cost = Counter(
+            "mneme_cost_dollars", "Cost of model calls with a known price.", ["model", "purpose"], registry=registry
         )
         self._errors = Counter("mneme_errors", "Lines of the log that are errors.", ["logger"], registry=registry)
         self._running = Gauge("mneme_sessions_running", "Sessions that are at work.", registry=registry)
@@ -75,6 +83,9 @@ class Metrics:
         kinds = {"prompt": use.prompt_tokens, "cached": use.cached_tokens, "completion": use.completion_tokens}
         for kind, number in kinds.items():
             self._tokens.labels(use.model, use.purpose, kind).inc(number)
+        cost = self._cost_of(use) if self._cost_of is not None else None
+        if cost is not None:
+            self._cost.labels(use.model, use.purpose).inc(cost)
 
     def error_logged(self, logger: str) -> None:
         self._errors.labels(logger).inc()

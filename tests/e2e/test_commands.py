@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from bot.commands.command import help_text, parse_command
 from bot.commands.status import WIDTH
@@ -261,6 +262,15 @@ async def test_status_tells_what_the_day_has_cost_by_the_prices_of_the_catalogue
         }
         clock.forward(days=1)
         assert figures(await person.says("/status"))["Today, in all chats"] == {"tokens": "0"}
+
+
+async def test_start_with_cost_limit_names_models_without_price(start: OpenApp) -> None:
+    with capture_logs() as logs:
+        async with start(chat_daily_cost=0.5):
+            pass
+    (line,) = (line for line in logs if line["event"] == "cost_limit_incomplete")
+    assert line["log_level"] == "warning"
+    assert line["reason"].endswith("set CHAT_DAILY_TOKENS, which limits every model.")
 
 
 async def test_commands_right_after_a_restart_know_the_conversation(start: OpenApp, model: ModelServer) -> None:

@@ -175,6 +175,12 @@ async def no_tools(broken: Installation) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
+async def no_price(broken: Installation) -> AsyncIterator[None]:
+    broken.environment["CHAT_DAILY_COST"] = "0.5"
+    yield
+
+
+@contextlib.asynccontextmanager
 async def read_only(broken: Installation) -> AsyncIterator[None]:
     if os.geteuid() != 0:  # root may write where the mode says no
         broken.data.chmod(0o500)
@@ -276,6 +282,7 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
     "the bot gets no messages: Telegram can't reach its webhook": closed_webhook,
     "answers are apologies: the model is down": model_down,
     "the model never notes anything: it takes no tools": no_tools,
+    "a chat costs more than CHAT_DAILY_COST: the model's price is not known": no_price,
     "nothing is kept: the data directory is read-only": read_only,
     "nothing is kept: the disk is full": full_disk,
     "the database is damaged": damaged,

@@ -16,9 +16,10 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.web.metrics import observed
+from bot.web.metrics import Metrics, observed
 from config.errors import ConfigurationError
 from config.logs import configure_logging
+from memory.service.usage import TokenUse
 from pipeline.order import ORDER
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Holds
@@ -115,9 +116,21 @@ async def test_turns_systems_and_tokens_are_counted(
     for place in ORDER[:6]:
         assert found[f'mneme_system_seconds_count{{system="{place.system}"}}'] == 2
     assert found['mneme_tokens_total{kind="prompt",model="scripted",purpose="turn"}'] > 0
+    # the price of the scripted model is unknown
+    assert not any(name.startswith("mneme_cost_dollars_total") for name in found)
     assert found['mneme_memories{kind="note"}'] == 1
     assert (found["mneme_queue_length"], found["mneme_inbox_length"]) == (0, 0)
     assert found["mneme_healthy"] == 1
+
+
+async def test_metrics_of_priced_model_count_its_cost(start: OpenApp, model: ModelServer) -> None:
+    metrics = Metrics(lambda use: use.cost_usd)
+    metrics.tokens_used(TokenUse("dear", "turn", 1_000, 10, cost_usd=0.25))
+    metrics.tokens_used(TokenUse("unknown", "turn", 1_000, 10))
+    async with start() as app:
+        page = (await metrics.page(app.database, app.health, app.runner.lanes)).decode()
+    assert 'mneme_cost_dollars_total{model="dear",purpose="turn"} 0.25' in page
+    assert 'mneme_cost_dollars_total{model="unknown"' not in page
 
 
 async def test_what_waits_and_what_goes_wrong_is_counted(

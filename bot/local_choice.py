@@ -1,0 +1,101 @@
+"""The choice of the local model that the bot runs without an endpoint, with its prompt and tools."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from config.errors import ConfigurationError
+from config.hub_files import HUB_FOLDER, parse_hub_file
+from config.models import CatalogueError, LocalModel, own_model
+from pipeline.local.model_files import as_fetched, is_present, weights_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from config.hub_files import HubFile
+    from config.models import EmbeddedModel, ModelCatalogue
+    from config.settings import Settings
+
+PULLED_STYLE = "small"
+PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
+"""Tools of a model that was pulled from the hub and is not in the catalogue: few, since it may be small."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChoice:
+    """A model on this machine.
+
+    Args:
+        style: The name of its style of prompt.
+        tools: The tools that it gets. None means all.
+        second_look: Whether it can verify facts against their sources. None means that the self-test decides.
+    """
+
+    model: EmbeddedModel
+    weights: Path
+    style: str
+    tools: tuple[str, ...] | None
+    second_look: bool | None
+
+
+def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
+    """Return the local model that the settings name, or the usual one. Raises CatalogueError."""
+    own = settings.own_weights
+    if own is None:
+        return _catalogued(settings, configured_local(settings, catalogue))
+    file = pulled_file(settings)
+    if file is None:
+        return LocalChoice(own_model(own, settings.llm_context_tokens), own, "full", None, None)
+    if (known := catalogue.local_of_hub(file)) is not None:
+        return _catalogued(settings, known)
+    if not own.is_file():
+        raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
+    return LocalChoice(own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
+
+
+def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
+    """Return what `choose_local` does. Raises ConfigurationError, which says why a local model is looked for."""
+    try:
+        return choose_local(settings, catalogue)
+    except CatalogueError as error:
+        if settings.own_weights is not None:
+            raise
+        raise ConfigurationError(
+            f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
+        ) from error
+
+
+def pulled_file(settings: Settings) -> HubFile | None:
+    """Return the file of the hub that LLM_MODEL names, by its name or by its path; None if it names another."""
+    own, folder = settings.own_weights, settings.models_dir / HUB_FOLDER
+    if own is None or not own.is_relative_to(folder):
+        return None
+    return parse_hub_file(own.relative_to(folder).as_posix())
+
+
+def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
+    """Return the catalogue's model that LLM_MODEL names; without one, the usual one of this machine.
+
+    That is the default if its weights are here, or else the first that is here, or else the one to fetch.
+    """
+    if settings.llm_model is not None and not settings.has_endpoint:
+        return catalogue.local(settings.llm_model)
+    default = catalogue.local()
+    in_order = (default, *(model for model in catalogue.local_models if model is not default))
+    here = (model for model in in_order if is_present(model, settings.models_dir))
+    return next(here, None) or catalogue.last_resort(memory_bytes())
+
+
+def memory_bytes() -> int:
+    """Return the memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _catalogued(settings: Settings, model: LocalModel) -> LocalChoice:
+    weights = weights_path(model, settings.models_dir)
+    model = as_fetched(model, settings.models_dir)
+    if not model.is_measured and settings.llm_context_tokens is not None:
+        model = replace(model, n_ctx=settings.llm_context_tokens)
+    return LocalChoice(model, weights, model.prompt, model.tools, model.second_look)

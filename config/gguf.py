@@ -1,0 +1,86 @@
+"""Reading the context window out of a GGUF file's header, within a bound."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_HEADER_BYTES = 1_000_000
+"""Bytes of the file that are looked at. The window is stored before the vocabulary, which is much longer."""
+_MAX_ENTRIES = 4096
+_STRING, _ARRAY = 8, 9
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+"""Bytes of the values that are numbers, by their type."""
+_INTEGERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
+_MAX_TOKENS = 100_000_000
+
+
+class _HeaderError(Exception):
+    """The bytes are no GGUF header, or end too early."""
+
+
+def trained_window(weights: Path) -> int | None:
+    """Return the tokens that a model was trained to read, or None if the file doesn't say it. Raises OSError."""
+    with weights.open("rb") as file:
+        header = _Header(file.read(MAX_HEADER_BYTES))
+    try:
+        return header.context_length()
+    except _HeaderError:
+        return None
+
+
+class _Header:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._position = 0
+
+    def context_length(self) -> int | None:
+        """Return the value of ARCHITECTURE.context_length, for the architecture that the header names before it."""
+        version = self._number("<I") if self._take(4) == b"GGUF" else 0
+        if version not in (2, 3):  # others have lengths of another size
+            return None
+        self._number("<Q")  # tensors
+        architecture = None
+        for _ in range(min(self._number("<Q"), _MAX_ENTRIES)):
+            key, kind = self._text(), self._number("<I")
+            if key == "general.architecture" and kind == _STRING:
+                architecture = self._text()
+            elif key == f"{architecture}.context_length" and kind in _INTEGERS:
+                tokens = self._number(_INTEGERS[kind])
+                return tokens if 0 < tokens <= _MAX_TOKENS else None
+            else:
+                self._skip(kind)
+        return None
+
+    def _skip(self, kind: int) -> None:
+        if kind == _STRING:
+            self._take(self._number("<Q"))
+        elif kind == _ARRAY:
+            kind, count = self._number("<I"), self._number("<Q")
+            if kind in _SIZES:
+                self._take(_SIZES[kind] * count)
+            elif kind == _STRING:
+                # Each takes eight bytes at least, so the end of the content bounds this.
+                for _ in range(count):
+                    self._take(self._number("<Q"))
+            else:
+                raise _HeaderError
+        else:
+            self._take(_SIZES.get(kind, MAX_HEADER_BYTES))
+
+    def _text(self) -> str:
+        return self._take(self._number("<Q")).decode("utf-8", "replace")
+
+    def _number(self, form: str) -> int:
+        (number,) = struct.unpack(form, self._take(struct.calcsize(form)))
+        return int(number)
+
+    def _take(self, count: int) -> bytes:
+        taken = self._content[self._position : self._position + count]
+        if len(taken) < count:
+            raise _HeaderError
+        self._position += count
+        return taken

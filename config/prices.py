@@ -1,0 +1,164 @@
+"""Prices and context windows of hosted models, from a generated list that is searched as text.
+
+``model_prices.tsv`` next to this file is written by ``python -m config.update_prices``; its head says when and from
+what. It is read on first use and never parsed as a whole, which keeps it out of the start and out of memory. Nothing
+is fetched over the network.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import NamedTuple
+
+_DATE = re.compile(r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2})$")
+_DOTTED_DIGITS = re.compile(r"(?<=\d)\.(?=\d)")
+_SAME_PRICE_VARIANTS = (":beta", ":exacto", ":extended", ":floor", ":nitro", ":thinking", "-latest")
+"""Suffixes by which a model has another route or behaviour at the same price."""
+_FREE_VARIANT = ":free"
+_MAKER_PRICED = frozenset(("azure", "openrouter"))
+"""Providers that charge the makers' prices for models that aren't listed with them."""
+TELLING_PROVIDERS = frozenset(("openrouter",))
+"""Providers that tell the cost of each call with its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """US dollars per million tokens of a call.
+
+    Args:
+        input: Price of prompt tokens.
+        output: Price of completion tokens.
+        cached: Price of prompt tokens that the provider had cached. None means the price of the others.
+        above: Number of prompt tokens above which these rates apply.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    above: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a model. Steps are sorted by the prompt length at which they begin."""
+
+    steps: tuple[Rates, ...]
+
+    @property
+    def usual(self) -> Rates:
+        return self.steps[0]
+
+    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """US dollars for one call; cached_tokens are part of prompt_tokens."""
+        rates = next((step for step in reversed(self.steps) if prompt_tokens > step.above), self.usual)
+        cached = min(cached_tokens, prompt_tokens)
+        prompt = (prompt_tokens - cached) * rates.input
+        prompt += cached * (rates.input if rates.cached is None else rates.cached)
+        return (prompt + completion_tokens * rates.output) / 1_000_000
+
+
+FREE = Price((Rates(input=0, output=0),))
+"""A model that runs on this machine."""
+
+
+class _Row(NamedTuple):
+    provider: str
+    is_maker: bool
+    context_tokens: int | None
+    price: Price | None
+
+
+class PriceList:
+    """The generated list: prices by provider and name, context windows by name."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def price(self, model_name: str, provider: str | None = None) -> Price | None:
+        """Return the price of a model at a provider, or None if it is unknown.
+
+        At an unknown provider, such as a proxy, a model costs what its maker charges.
+        """
+        name = model_name.strip().lower()
+        if name.endswith(_FREE_VARIANT) and provider == "openrouter":
+            return FREE
+        takes_makers_price = provider is None or provider in _MAKER_PRICED
+        for spelling in spellings(name):
+            rows = [row for row in self._rows(spelling) if row.price is not None]
+            own = next((row for row in rows if row.provider == provider), None)
+            found = own or next((row for row in rows if row.is_maker and takes_makers_price), None)
+            if found is not None:
+                return found.price
+        return None
+
+    def context_tokens(self, model_name: str) -> int | None:
+        """Return the context window of a model: its maker's, or else the smallest of all providers."""
+        for spelling in spellings(model_name.strip().lower().removesuffix(_FREE_VARIANT)):
+            known = [(not row.is_maker, row.context_tokens) for row in self._rows(spelling) if row.context_tokens]
+            if known:
+                return min(known)[1]
+        return None
+
+    def _rows(self, name: str) -> Iterator[_Row]:
+        needle = f"\n{_canonical(name)}\t"
+        start = self._text.find(needle)
+        while start >= 0:
+            end = self._text.find("\n", start + 1)
+            _, provider, context, *steps = self._text[start + 1 : end if end >= 0 else None].split("\t")
+            price = Price(tuple(_parse_rates(step) for step in steps)) if steps else None
+            yield _Row(provider.lstrip("*"), provider.startswith("*"), int(context) if context else None, price)
+            start = self._text.find(needle, start + 1)
+
+
+@functools.cache
+def load_prices() -> PriceList:
+    return PriceList((files("config") / "model_prices.tsv").read_text(encoding="utf-8"))
+
+
+def provider_of(host: str | None, providers: Mapping[str, str]) -> str | None:
+    """Return the provider at a host, by the domains of `providers`."""
+    # The dots keep notopenai.com from being openai.com.
+    return next((name for domain, name in providers.items() if f".{host or ''}".endswith(f".{domain}")), None)
+
+
+def spellings(model_name: str) -> Iterator[str]:
+    """Yield the names by which a model may be listed, the most exact first.
+
+    They lack more and more of the vendors in front (``openrouter/openai/gpt-4o``, ``openai/gpt-4o``, ``gpt-4o``), and
+    each of them its variant (``:beta``, ``-latest``) and its date (``-20250929``).
+    """
+    name = model_name.strip().lower()
+    seen = set()
+    while name:
+        bare = name
+        for suffix in _SAME_PRICE_VARIANTS:
+            bare = bare.removesuffix(suffix)
+        for spelling in (name, bare, _DATE.sub("", bare)):
+            if spelling not in seen:
+                seen.add(spelling)
+                yield spelling
+        _, _, name = name.partition("/")
+
+
+def format_rates(rates: Rates) -> str:
+    """Write rates as a field of the list: ``above:input/output/cached``."""
+    numbers = [rates.input, rates.output, *([] if rates.cached is None else [rates.cached])]
+    return f"{rates.above}:" + "/".join(f"{number:g}" for number in numbers)
+
+
+def format_name(name: str) -> str:
+    """Write a model's name the way the list spells it."""
+    return _canonical(name.strip().lower())
+
+
+def _canonical(name: str) -> str:
+    """Write 4.5 as 4-5: providers use both for the same model."""
+    return _DOTTED_DIGITS.sub("-", name)
+
+
+def _parse_rates(field: str) -> Rates:
+    above, _, numbers = field.partition(":")
+    input_rate, output_rate, *cached = map(float, numbers.split("/"))
+    return Rates(input_rate, output_rate, cached[0] if cached else None, int(above))

@@ -1,0 +1,302 @@
+"""Files of the Hugging Face hub: the hash that it states for one, and fetching it, resumable.
+
+The hub answers with a redirect to another host, which gets no token. A fetch that was interrupted asks for the rest,
+and only if the file is still the same one there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from config.hub_files import HUB, hub_endpoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from config.hub_files import HubFile
+
+MAX_TREE_BYTES = 8_000_000
+"""Bytes of a list of files that are read; a repository with thousands of files has less."""
+MAX_HOPS = 5
+MAX_NAMED_FILES = 8
+"""Files of a repository that an error names."""
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 30.0
+_CHUNK_BYTES = 256 * 1024
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+OnBytes = Callable[[int], None]
+"""Called with the bytes of the file that are here."""
+
+
+class HubError(Exception):
+    """The hub does not have the file for us.
+
+    The text is a reason such as "it cannot be reached". `remedy` is what a person can do about it.
+    """
+
+    def __init__(self, reason: str, remedy: str = "try again later") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+class _RangeRefused(Exception):
+    """The file there is shorter than what is here of it: nothing of the part can be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubStatement:
+    """The hash and size of a file as the hub states them."""
+
+    sha256: str
+    size_bytes: int
+
+
+class _Lfs(BaseModel):
+    oid: str
+    size: int
+
+
+class _TreeEntry(BaseModel):
+    path: str
+    lfs: _Lfs | None = None
+
+
+_TREE = TypeAdapter(list[_TreeEntry])
+
+
+def state_of(file: HubFile) -> HubStatement:
+    """Ask the hub for the hash and the size of a file. Raises HubError."""
+    with _errors_as_reasons(), _client() as client:
+        response = _head(client, file.url)
+        oid = response.headers.get("X-Linked-Etag", "").removeprefix("W/").strip('"').lower()
+        size = response.headers.get("X-Linked-Size", "")
+        if response.status_code < 400 and _SHA256.fullmatch(oid):
+            return HubStatement(oid, int(size) if size.isdecimal() else _length(client, file.url))
+        if response.status_code in (401, 403):
+            raise _denied(file, response)
+        entries = _tree(client, file)
+        entry = next((entry for entry in entries if entry.path == file.path), None)
+        if entry is None:
+            raise _missing(file, entries)
+        oid = "" if entry.lfs is None else entry.lfs.oid.removeprefix("sha256:")
+        if entry.lfs is None or not _SHA256.fullmatch(oid):
+            raise HubError("it states no SHA-256 for this file", "choose a file of another repository")
+        return HubStatement(oid, entry.lfs.size)
+
+
+def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
+    """Fetch a whole file into `part`, continuing at its end. Raises HubError."""
+    with _errors_as_reasons(), _client() as client:
+        while (have := _size(part)) != size_bytes:
+            if have > size_bytes:
+                discard(part)
+                have = 0
+            broken: httpx.TransportError | None = None
+            try:
+                _fetch_rest(client, url, part, have, size_bytes, report)
+            except _RangeRefused:
+                discard(part)
+                continue
+            except httpx.TransportError as error:
+                broken = error
+            # A connection that breaks is opened again as long as each attempt brings something.
+            if _size(part) <= have:
+                raise broken or HubError(f"its file ends after {_size(part)} of {size_bytes} bytes")
+
+
+def discard(part: Path) -> None:
+    """Delete a partial file and its stored ETag."""
+    for path in (part, _etag_file(part)):
+        path.unlink(missing_ok=True)
+
+
+def hub_url(url: str) -> str:
+    """Return the address at the hub that HF_ENDPOINT names; addresses elsewhere stay as they are."""
+    return f"{hub_endpoint()}{url.removeprefix(HUB)}" if url.startswith(f"{HUB}/") else url
+
+
+@contextlib.contextmanager
+def _errors_as_reasons() -> Iterator[None]:
+    try:
+        yield
+    except httpx.TransportError as error:
+        reason = f"it cannot be reached ({str(error) or type(error).__name__})"
+        raise HubError(reason, "check the network, HTTPS_PROXY and HF_ENDPOINT, then try again") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise HubError(f"it failed ({error})") from error
+
+
+def _client() -> httpx.Client:
+    timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
+    try:
+        return httpx.Client(timeout=timeout)
+    except (ValueError, ImportError, OSError) as error:
+        # httpx reads these variables and words their faults for programmers.
+        remedy = "correct HTTPS_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE, or unset them"
+        raise HubError(f"the network settings of the environment are wrong ({error})", remedy) from error
+
+
+def _headers(url: str) -> dict[str, str]:
+    """Return the headers of a request. Only the hub itself is shown the token."""
+    # Compressed bytes would be neither those of the file nor those of the range.
+    headers = {"Accept-Encoding": "identity"}
+    token = os.environ.get("HF_TOKEN", "").strip()
+    if token and _origin(url) == _origin(hub_endpoint()):
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise HubError("HF_TOKEN is no token", "copy it again from the settings of your account, or unset it")
+        headers["Authorization"] = f"Bearer {token}"
+    return headers
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
+
+
+def _head(client: httpx.Client, url: str) -> httpx.Response:
+    """Ask for the headers of a file, following redirects within the hub, as those of a renamed repository."""
+    for _ in range(MAX_HOPS):
+        response = client.head(url, headers=_headers(url))
+        target = urljoin(url, response.headers.get("Location", ""))
+        if not response.has_redirect_location or "X-Linked-Etag" in response.headers:
+            return response
+        if _origin(target) != _origin(url):
+            return response
+        url = target
+    raise HubError("it redirects in a circle")
+
+
+def _length(client: httpx.Client, url: str) -> int:
+    """Return the size of a file by the headers of a download that is not read."""
+    with client.stream("GET", url, headers=_headers(url), follow_redirects=True) as response:
+        length = response.headers.get("Content-Length", "")
+        if response.status_code != 200 or not length.isdecimal():
+            raise HubError("it does not state the size of the file")
+        return int(length)
+
+
+def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
+    url, entries, read = file.tree_url, list[_TreeEntry](), 0
+    for _ in range(MAX_HOPS):
+        with client.stream("GET", url, headers=_headers(url)) as response:
+            if response.has_redirect_location and _origin(target := urljoin(url, response.headers["Location"])) == (
+                _origin(url)
+            ):
+                url = target
+                continue
+            if response.status_code in (401, 403):
+                raise _denied(file, response)
+            if response.status_code == 404:
+                raise HubError(f"it has no {file.repository}", f"check the name at {hub_endpoint()}")
+            if response.status_code != 200:
+                raise _refused(response)
+            content = bytearray()
+            for chunk in response.iter_bytes(_CHUNK_BYTES):
+                content += chunk
+                read += len(chunk)
+                if read > MAX_TREE_BYTES:
+                    raise HubError("its list of files is too long", "choose a file of another repository")
+        try:
+            entries += _TREE.validate_json(bytes(content))
+        except ValidationError as error:
+            raise HubError("its list of files can't be read", "check HF_ENDPOINT, or try again later") from error
+        following = response.links.get("next", {}).get("url")
+        if following is None or _origin(urljoin(url, following)) != _origin(url):
+            break
+        url = urljoin(url, following)
+    return entries
+
+
+def _denied(file: HubFile, response: httpx.Response) -> HubError:
+    """Say why 401 or 403 came: the hub answers so for gated and for private repositories, and for unknown ones."""
+    code = response.headers.get("X-Error-Code", "")
+    has_token = bool(os.environ.get("HF_TOKEN", "").strip())
+    if code == "GatedRepo" or response.status_code == 403:
+        then = "the account of HF_TOKEN has no access yet" if has_token else "a token is needed"
+        return HubError(
+            f"{file.repository} is gated and {then}",
+            f"accept its terms at {file.page}, and set HF_TOKEN to a token of that account",
+        )
+    if code == "RepoNotFound" or not has_token:
+        return HubError(
+            f"{file.repository} is private or does not exist",
+            "check the name, or set HF_TOKEN if it is private or gated",
+        )
+    return HubError(
+        "it does not accept HF_TOKEN", "copy the token again from the settings of your account, or unset it"
+    )
+
+
+def _missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
+    there = [entry.path for entry in entries if entry.path.lower().endswith(".gguf")]
+    if not there:
+        return HubError(f"{file.repository} has no GGUF file", "choose another repository")
+    named = ", ".join(there[:MAX_NAMED_FILES])
+    more = f" and {len(there) - MAX_NAMED_FILES} more" if there[MAX_NAMED_FILES:] else ""
+    return HubError(f"{file.repository} has no {file.path}", f"choose one of {named}{more}")
+
+
+def _refused(response: httpx.Response) -> HubError:
+    return HubError(f"it answers with status {response.status_code}")
+
+
+def _fetch_rest(client: httpx.Client, url: str, part: Path, have: int, size_bytes: int, report: OnBytes) -> None:
+    headers, etag_file = _headers(url), _etag_file(part)
+    if have:
+        headers["Range"] = f"bytes={have}-"
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            headers["If-Range"] = etag_file.read_text(encoding="ascii")
+    # httpx takes the token away before it follows to another host.
+    with client.stream("GET", url, headers=headers, follow_redirects=True) as response:
+        if response.status_code == 416 and have:
+            raise _RangeRefused
+        if response.status_code not in (200, 206):
+            raise _refused(response)
+        # The server ignores the range, or has another file by now, and sends the whole.
+        if response.status_code == 200:
+            have = 0
+        _check_range(response, have, size_bytes)
+        _keep_etag(etag_file, response.headers.get("ETag", ""))
+        with part.open("r+b" if have else "wb") as file:
+            file.seek(have)
+            for chunk in response.iter_bytes(_CHUNK_BYTES):
+                file.write(chunk)
+                report(file.tell())
+                if file.tell() > size_bytes:
+                    raise HubError(f"its file has more than {size_bytes} bytes")
+
+
+def _check_range(response: httpx.Response, have: int, size_bytes: int) -> None:
+    coming = response.headers.get("Content-Length", "")
+    if coming.isdecimal() and have + int(coming) != size_bytes:
+        raise HubError(f"its file has {have + int(coming)} bytes instead of {size_bytes}")
+    told = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if told is not None and (int(told[1]) != have or told[2] not in ("*", str(size_bytes))):
+        raise HubError("it sends another part of the file than the one asked for")
+
+
+def _keep_etag(etag_file: Path, etag: str) -> None:
+    """Store the ETag of the file for If-Range, which allows strong ones only."""
+    if etag.startswith('"') and etag.isascii():
+        etag_file.write_text(etag, encoding="ascii")
+    else:
+        etag_file.unlink(missing_ok=True)
+
+
+def _etag_file(part: Path) -> Path:
+    return part.with_name(f"{part.name}.etag")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
