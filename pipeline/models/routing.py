@@ -172,6 +172,7 @@ class ModelRouter(WrappedModel):
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             cached_tokens=usage.cached_tokens,
+            cost_usd=usage.cost_usd,
             session_id=request.session_id,
         )
         if self._observe is not None:
