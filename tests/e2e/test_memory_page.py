@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import json
 import shutil
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -19,12 +16,12 @@ from bot.web import host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
 from bot.web.page.server import page_app
-from bot.web.server import HOST, memory_served, web_served
+from bot.web.server import HOST, web_served
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports
 from tests.support.memory_clients import free_port
-from tests.support.servers.telegram import BotApiServer
+from tests.support.mini_apps import mini_app, signed
 from tests.support.serving import ANN, STRANGER
 
 if TYPE_CHECKING:
@@ -228,32 +225,6 @@ async def test_the_last_answer_and_the_months_are_told(app: App, person: Person)
         overview = (await client.get("/api/overview")).json()
         assert overview["growth"] == [{"month": "2026-02", "learned": 4, "holding": 3}]
         assert overview["unsure"] == 1
-
-
-def signed(person: int, at: datetime, token: str = BotApiServer.TOKEN, **changed: str) -> str:
-    """What Telegram hands to a Mini App of the bot; changed: fields that were changed after they were signed."""
-    fields = {
-        "auth_date": str(int(at.timestamp())),
-        "query_id": "q",
-        "signature": "s",
-        "user": json.dumps({"id": person}),
-    }
-    key = hmac.new(b"WebAppData", token.encode(), hashlib.sha256).digest()
-    text = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))
-    return urlencode(fields | changed | {"hash": hmac.new(key, text.encode(), hashlib.sha256).hexdigest()})
-
-
-@contextlib.asynccontextmanager
-async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
-    """The page that a running bot serves at WEB_URL."""
-    port = free_port()
-    url = f"http://{HOST}:{port}/page/"
-    async with (
-        serve(telegram_allowed_ids=str(ANN), web_url="https://memory.example.org", web_port=port) as app,
-        memory_served(app),
-        httpx.AsyncClient(base_url=url, headers={"host": "memory.example.org"}) as client,
-    ):
-        yield app, client
 
 
 async def test_whom_telegram_vouches_for_sees_their_own_memory(serve: Serve) -> None:

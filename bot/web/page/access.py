@@ -16,6 +16,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 from starlette.routing import Route
 
+from bot.web.limits import admit, allow_body
+from config.texts import _, use_language
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,6 +37,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
+MAX_VISITOR_BODY_BYTES = 4_000_000
+"""Length of a request that changes something, such as the notes file. Imports may be longer."""
 SAFE = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 
 
@@ -116,6 +121,14 @@ class Guard:
         if refusal is not None:
             await JSONResponse({"error": refusal}, 403)(scope, receive, safely)
             return
+        visitor: Visitor | None = scope["state"].get("visitor")
+        if visitor is not None:
+            if not admit(scope, visitor.data.owner):
+                with use_language(visitor.language):
+                    answer = JSONResponse({"error": _("You sent too many requests at once. Please try again.")}, 429)
+                await answer(scope, receive, safely)
+                return
+            allow_body(scope, MAX_VISITOR_BODY_BYTES)
         await self._app(scope, receive, safely)
 
     async def _refusal(self, scope: Scope) -> str | None:

@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from bot.web.page.access import Guard
 from bot.web.page.data import PageData
+from bot.web.page.uploads import Uploads
 from config.texts import N_, _, use_language
 from memory.errors import MnemeError
 
@@ -83,8 +84,6 @@ def page_texts() -> dict[str, str]:
     return {name: _(text) for name, text in TEXTS.items()}
 
 
-MOST_UPLOADED = 64 * 1024**2
-"""Bytes of a file that is imported; `mneme import` takes larger ones."""
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
 """Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
@@ -107,7 +106,8 @@ class _File(_Body):
 
 
 def page_app(visitors: Visitors) -> Starlette:
-    """The page, for whom `visitors` lets in: each sees their own memory only."""
+    """Return the page's application. Each visitor that `visitors` lets in sees their own memory only."""
+    uploads = Uploads()
 
     def api(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
         async def handle(request: Request) -> Response:
@@ -127,8 +127,9 @@ def page_app(visitors: Visitors) -> Starlette:
         return await _data(request).write_file(body.before, body.after)
 
     async def bring_in(request: Request) -> Json:
-        look = request.query_params.get("look") == "1"
-        return await _data(request).bring_in(request.query_params.get("name", ""), await _uploaded(request), look=look)
+        data = _data(request)
+        async with uploads.received(request, data.owner) as path:
+            return await data.bring_in(path, look=request.query_params.get("look") == "1")
 
     def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
         return lambda request: work(_data(request), request.path_params["id"])
@@ -171,16 +172,6 @@ async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json
 
 async def _body(request: Request, kind: type[Any]) -> Any:
     return kind.model_validate_json(await request.body())
-
-
-async def _uploaded(request: Request) -> bytes:
-    """Raises MnemeError for what is too large, before all of it came."""
-    content = bytearray()
-    async for piece in request.stream():
-        content += piece
-        if len(content) > MOST_UPLOADED:
-            raise MnemeError("This file is too large for the page: import it with `mneme import PATH`.")
-    return bytes(content)
 
 
 def _number(request: Request, name: str) -> int | None:
