@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 PUBLIC_HOST = "memory.example.org"
 
 
-def signed(person: int, at: datetime, token: str = BotApiServer.TOKEN, **changed: str) -> str:
+def signed(
+    person: int, at: datetime, token: str = BotApiServer.TOKEN, user_json: str | None = None, **changed: str
+) -> str:
     """Return what Telegram hands to a Mini App of the bot.
 
     Args:
+        user_json: signed in place of the person.
         changed: fields that were changed after they were signed.
     """
     fields = {
         "auth_date": str(int(at.timestamp())),
         "query_id": "q",
         "signature": "s",
-        "user": json.dumps({"id": person}),
+        "user": json.dumps({"id": person}) if user_json is None else user_json,
     }
     key = hmac.new(b"WebAppData", token.encode(), hashlib.sha256).digest()
     text = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))
