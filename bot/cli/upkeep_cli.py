@@ -16,6 +16,7 @@ import typer
 
 from bot.cli.start import settings_with_logging
 from config.errors import ConfigurationError
+from config.numbers import MAX_NUMBER
 from memory.clock import system_clock
 from memory.errors import StoreError
 
@@ -74,7 +75,7 @@ def restore(
     from config.settings import DATABASE_NAME
     from memory.transfer.restore import Restore
 
-    if (archive is None) == (replica is None):
+    if (archive is None) == (not replica):
         raise ConfigurationError("Name the file of a backup, or a replica by --replica URL.")
     settings = settings_with_logging(quiet=True)
     folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
@@ -131,7 +132,11 @@ def list_members() -> None:
 
 
 @members_cli.command()
-def revoke(user_id: Annotated[int, typer.Argument(metavar="ID", help="As `mneme members list` shows it.")]) -> None:
+def revoke(
+    user_id: Annotated[
+        int, typer.Argument(min=1, max=MAX_NUMBER, metavar="ID", help="As `mneme members list` shows it.")
+    ],
+) -> None:
     """Shut a member out, from the next message on; what was said stays."""
 
     async def shut_out() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 from starlette.routing import Route
 
+from bot.cli.main import main
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.web.page.mini_app import MiniApp
@@ -222,3 +223,51 @@ async def test_button_with_hostile_data_is_answered_as_expired(serve: Serve, tel
         assert all("This button has expired" in (toast or "") for toast in toasts(telegram))
         telegram.user_says("still there?", chat_id=ANN)
         await said(telegram, "You said: still there?")
+
+
+COMMAND_LINES = (
+    "memory show {}",
+    "memory list --owner {}",
+    "memory add {} x",
+    "memory remove {}",
+    "memory confirm {}",
+    "memory undo --owner {}",
+    "recall {}",
+    "recall x --since {}",
+    "recall x --limit {}",
+    "recall x --scope {}",
+    "import {}",
+    "members revoke {}",
+    "skills remove {}",
+    "web --owner {}",
+    "web --port {}",
+    "backup --rotate {} copies",
+    "restore {}",
+    "restore --replica {} --into elsewhere",
+    "mcp remove {}",
+)
+# each of these is for one of the ways in which a number or a name was not checked
+IN_THE_SHELL = (
+    "9223372036854775808",
+    "9" * 5_000,
+    "²",
+    "٣",
+    "-1",
+    "#9223372036854775808",
+    "",
+    "\udcff",
+    "telegram:²",
+    "99999999999999999999-01-01",
+)
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_command_line_with_hostile_argument_fails_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_logging: None, line: str
+) -> None:
+    for value in IN_THE_SHELL:
+        monkeypatch.setattr("sys.argv", ["mneme", *(word.replace("{}", value) for word in line.split())])
+        with pytest.raises(SystemExit) as left:  # any other exception would be a traceback
+            main()
+        assert left.value.code in (0, 1, 2)
+    assert "Traceback" not in capsys.readouterr().err
