@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import resource
+import time
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -50,6 +51,7 @@ BACKLOG = 32
 MAX_ADMITTED_SHARE = 3 / 4
 """Share of the connections for people and programs with a pass. New connections always find the rest."""
 MAX_CONNECTIONS_PER_PASS = 16
+LOG_SECONDS = 60.0
 
 
 def max_connections() -> int:
@@ -179,11 +181,13 @@ class Connections:
         self._most = most
         self._strangers: dict[LimitedProtocol, None] = {}
         self._admitted: dict[LimitedProtocol, str | None] = {}
+        self._closed = 0
+        self._logged_at: float | None = None
 
     def add(self, connection: LimitedProtocol) -> None:
         self._strangers[connection] = None
         if len(self._strangers) + len(self._admitted) > self._most:
-            log.warning("web_connections_full", most=self._most)
+            self._log_closed()
             oldest = next(iter(self._strangers))
             self.remove(oldest)
             oldest.transport.abort()
@@ -203,6 +207,14 @@ class Connections:
         if connection in self._admitted:
             del self._admitted[connection]
             self._strangers[connection] = None
+
+    def _log_closed(self) -> None:
+        """Write a line about closed connections, once in LOG_SECONDS: strangers must not fill the log."""
+        self._closed += 1
+        now = time.monotonic()
+        if self._logged_at is None or now - self._logged_at >= LOG_SECONDS:
+            log.warning("web_connections_full", most=self._most, closed=self._closed)
+            self._closed, self._logged_at = 0, now
 
     def remove(self, connection: LimitedProtocol) -> None:
         self._strangers.pop(connection, None)

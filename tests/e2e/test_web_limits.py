@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,17 @@ import pytest
 
 from bot.web import limits
 from bot.web.page import uploads
-from tests.support.memory_clients import TOKEN
+from tests.support.memory_clients import TOKEN, free_port
 from tests.support.mini_apps import RawRequest, enter, mini_app, signed
-from tests.support.serving import ANN
+from tests.support.processes import bot_environment, running_bot
+from tests.support.serving import ANN, said
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
 Connect = Callable[[int], Awaitable[RawRequest]]
@@ -240,6 +245,36 @@ async def test_open_connections_and_descriptors_are_bounded(serve: Serve, connec
         done, _waiting = await asyncio.wait(ended, timeout=5, return_when=asyncio.FIRST_COMPLETED)
         assert done
         assert sum(task.done() for task in ended) >= limits.MAX_CONNECTIONS
+
+
+async def test_bot_answers_while_strangers_hold_more_connections_than_descriptors(
+    telegram: BotApiServer, model: ModelServer, connect: Connect, tmp_path: Path
+) -> None:
+    port = free_port()
+    served = {"MCP_TOKEN": TOKEN, "WEB_PORT": str(port), "WEB_URL": "https://memory.example.org"}
+    environment = bot_environment(telegram, model, ANN) | served
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))  # the bot inherits it
+    try:
+        async with running_bot(environment, tmp_path):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1_024), hard))
+            telegram.user_says("hello", chat_id=ANN)
+            await said(telegram, "You said: hello")
+            for number in range(600):
+                request = await connect(port)
+                if number % 2:
+                    await request.send_head("/mcp", "Content-Length: 50")
+            telegram.user_says("and now?", chat_id=ANN)
+            await said(telegram, "You said: and now?")
+            program = await connect(port)
+            await program.send_head("/mcp", *PROGRAM, "Content-Length: 2")
+            await program.send(b"{}")
+            assert await program.read_status() == 400
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    log = (tmp_path / "log").read_text(encoding="utf-8")
+    assert log.count("web_connections_full") == 1
+    assert len(log.splitlines()) < 100
 
 
 def test_connections_stay_a_share_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
