@@ -82,6 +82,6 @@ def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
 
 def _user_in(call: CommandCall) -> int:
     user = parse_reference(call.argument)
-    if not user:  # 0 is nobody's
+    if not user:  # ids begin with 1
         raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
     return user

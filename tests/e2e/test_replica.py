@@ -163,7 +163,7 @@ async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
     assert entries == ["The hive stands in Poltava."]
 
 
-async def test_replica_is_restored_again_though_no_bot_ran_on_the_former_machine(
+async def test_replica_is_restored_again_after_an_unused_takeover(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     async with start(replica_url=str(place)) as app, replicating(app, clock):
