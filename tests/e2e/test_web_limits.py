@@ -203,8 +203,9 @@ async def test_member_with_slow_request_keeps_its_connection(serve: Serve, conne
     async with mini_app(serve) as (app, client):
         header = f"X-Mneme: {(await enter(app, client))['x-mneme']}"
         member = await connect(app.settings.web_port)
-        await member.send_head("/page/api/file", header, "Content-Length: 2")
-        await client.get("api/overview", headers={"x-mneme": "x"})  # the server has read the member's headers
+        await member.send_head("/page/api/file", header, "Content-Length: 2", "Expect: 100-continue")
+        assert await member.read_status() == 100  # its body is awaited
+        await member.read_status()  # the empty line after that
         for _ in range(limits.MAX_CONNECTIONS + 50):
             await connect(app.settings.web_port)
         await client.get("api/overview", headers={"x-mneme": "x"})
@@ -220,7 +221,8 @@ async def test_one_member_can_not_take_all_connections(serve: Serve, connect: Co
             request = await connect(app.settings.web_port)
             await request.send_head("/page/api/file", header, "Content-Length: 100")
             held.append(request)
-        assert await held[-1].read_status() == 429
+        answers = asyncio.as_completed([request.read_status() for request in held])
+        assert [await next(answers) for _ in range(4)] == [429] * 4  # the others wait for their bodies
         mcp = await connect(app.settings.web_port)
         await mcp.send_head("/mcp", *PROGRAM, "Content-Length: 2")
         await mcp.send(b"{}")
@@ -231,8 +233,9 @@ async def test_one_member_uploads_one_file_at_a_time(serve: Serve, connect: Conn
     async with mini_app(serve) as (app, client):
         shown = await enter(app, client)
         first = await connect(app.settings.web_port)
-        await first.send_head("/page/api/import?name=x.json", f"X-Mneme: {shown['x-mneme']}", "Content-Length: 9")
-        await client.get("")
+        header = f"X-Mneme: {shown['x-mneme']}"
+        await first.send_head("/page/api/import?name=x.json", header, "Content-Length: 9", "Expect: 100-continue")
+        assert await first.read_status() == 100  # its body is awaited
         second = await client.post("api/import?name=x.json", headers=shown, content=b"{}")
         assert "Another file is being imported." in second.json()["error"]
 

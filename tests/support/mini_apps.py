@@ -93,7 +93,7 @@ class RawRequest:
             line = await self._reader.readline()
         except ConnectionError:
             return None
-        return int(line.split()[1]) if line else None
+        return int(line.split()[1]) if line.strip() else None
 
     async def read_end(self) -> None:
         """Wait until the server closes the connection."""
