@@ -31,6 +31,33 @@ _CHATTY = (
 # libraries whose errors quote what others sent; what of it matters is logged where they are used
 _QUOTING = ("mcp.client", "mcp.shared")
 
+_STRANGERS = ("uvicorn.error", "asyncio")
+"""Libraries that log what a stranger's connection does: a line for each would fill the disk."""
+MAX_LINES = 5
+"""Lines with the same words that a logger of these writes in LINES_SECONDS."""
+LINES_SECONDS = 60.0
+MAX_TEXTS = 100
+
+
+class RateLimit(logging.Filter):
+    """Lets MAX_LINES records with the same words through in LINES_SECONDS. The next one says how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = str(record.msg)[:200]
+        begun, count = self._seen.get(text, (record.created, 0))
+        if record.created - begun >= LINES_SECONDS:
+            if count > MAX_LINES:
+                record.left_out = count - MAX_LINES
+            begun, count = record.created, 0
+        if text not in self._seen and len(self._seen) >= MAX_TEXTS:
+            del self._seen[next(iter(self._seen))]
+        self._seen[text] = begun, count + 1
+        return count < MAX_LINES
+
 
 def configure_logging(level: str, style: str) -> None:
     """Send all logging of the process to stderr.
@@ -64,6 +91,9 @@ def configure_logging(level: str, style: str) -> None:
     root.setLevel(level.upper())
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    for name in _STRANGERS:
+        logger = logging.getLogger(name)
+        logger.filters = [one for one in logger.filters if not isinstance(one, RateLimit)] + [RateLimit()]
     for name in _QUOTING:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(

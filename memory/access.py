@@ -9,11 +9,14 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
+    import aiosqlite
+
     from memory.store.database import Database
 
 CODE_LIFETIME = timedelta(hours=24)
@@ -30,6 +33,9 @@ ASKED_PER_HOUR = 5
 """Questions about strangers that the owner gets in an hour at most: more would flood their chat."""
 _HOUR = timedelta(hours=1)
 _LEAVE_FAMILY = "DELETE FROM family WHERE owner = ?"
+_MILLISECOND = timedelta(milliseconds=1)
+_begun: WeakKeyDictionary[Database, dict[tuple[str, int], datetime]] = WeakKeyDictionary()
+"""When memberships began that have ended since, so that the next one of the same user begins later."""
 
 
 class NoMember(MnemeError):
@@ -104,10 +110,7 @@ class AccessList:
                 "DELETE FROM claim_codes WHERE channel = ? AND digest = ?", (self._channel, current)
             )
             if used.rowcount:
-                await connection.execute(
-                    "INSERT INTO members (channel, user_id, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    (self._channel, user_id, now),
-                )
+                await self._begin(connection, user_id, let_in=False)
         return used.rowcount > 0
 
     async def awaits_claim(self) -> bool:
@@ -115,6 +118,13 @@ class AccessList:
 
     async def is_member(self, user_id: int) -> bool:
         return await self._has("members WHERE channel = ? AND user_id = ?", user_id)
+
+    async def member_since(self, user_id: int) -> datetime | None:
+        """Return when a user's membership began, which no former membership of theirs did. None if not a member."""
+        since = await self._database.value(
+            "SELECT since FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
+        )
+        return None if since is None else from_text(str(since))
 
     async def members(self) -> list[Member]:
         """Who has claimed the bot or was let in, the first one first."""
@@ -140,18 +150,13 @@ class AccessList:
         """Let a stranger in, who gets a memory of their own and looks after nothing else."""
         async with self._database.transaction() as connection:
             await connection.execute("DELETE FROM refused WHERE channel = ? AND user_id = ?", (self._channel, user_id))
-            await connection.execute(
-                "INSERT INTO members (channel, user_id, since, let_in) VALUES (?, ?, ?, 1) ON CONFLICT DO NOTHING",
-                (self._channel, user_id, now_text(self._clock)),
-            )
+            await self._begin(connection, user_id, let_in=True)
 
     async def refuse(self, user_id: int) -> None:
         """Don't let a stranger in, or no longer, and ask about them no more. Who has claimed the bot stays."""
         async with self._database.transaction() as connection:
             await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
-            await connection.execute(
-                "DELETE FROM members WHERE channel = ? AND user_id = ? AND let_in", (self._channel, user_id)
-            )
+            await self._end(connection, user_id, "AND let_in")
             await connection.execute(
                 "INSERT INTO refused (channel, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING", (self._channel, user_id)
             )
@@ -160,11 +165,27 @@ class AccessList:
         """Let a member in no longer, from the next message on. Raises NoMember."""
         async with self._database.transaction() as connection:
             await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
-            gone = await connection.execute(
-                "DELETE FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
-            )
-        if not gone.rowcount:
+            has_ended = await self._end(connection, user_id)
+        if not has_ended:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
+
+    async def _begin(self, connection: aiosqlite.Connection, user_id: int, *, let_in: bool) -> None:
+        former = _begun.get(self._database, {}).get((self._channel, user_id))
+        since = self._clock() if former is None else max(self._clock(), former + _MILLISECOND)
+        await connection.execute(
+            "INSERT INTO members (channel, user_id, since, let_in) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (self._channel, user_id, to_text(since), let_in),
+        )
+
+    async def _end(self, connection: aiosqlite.Connection, user_id: int, condition: str = "") -> bool:
+        """Delete a membership. Return False if there was none."""
+        ended = await connection.execute_fetchall(
+            f"DELETE FROM members WHERE channel = ? AND user_id = ? {condition} RETURNING since",  # ours
+            (self._channel, user_id),
+        )
+        for (since,) in ended:
+            _begun.setdefault(self._database, {})[self._channel, user_id] = from_text(since)
+        return bool(ended)
 
     async def has_members(self) -> bool:
         return await self._has("members WHERE channel = ?")

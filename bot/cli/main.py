@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -64,14 +65,28 @@ def _mneme(
 def main() -> None:
     """Run the command line; every expected failure is one sentence on standard error."""
     try:
+        _require_text(sys.argv[1:])
         cli()
     except ConfigurationError as error:
         _fail(error, 2)
     except MnemeError as error:
         _fail(error, 1)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _fail(ConfigurationError(f"{str(error.filename)[:40]}... is too long for the name of a file."), 2)
     except KeyboardInterrupt:
         # 128 + SIGINT, as shells have it
         raise SystemExit(130) from None
+
+
+def _require_text(arguments: list[str]) -> None:
+    """Raises ConfigurationError for an argument that is not valid UTF-8, which no name in memory can be."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise ConfigurationError(f"{argument[:40]!r} is not valid UTF-8: correct it.") from None
 
 
 def _read() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path  # typer reads the annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.start import settings_with_logging
+from config.numbers import NUMBER
 from config.texts import in_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
@@ -31,7 +33,16 @@ if TYPE_CHECKING:
 
 memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", no_args_is_help=True)
 
-Owner = Annotated[str | None, typer.Option(help="Whose memory, such as telegram:12345.")]
+_OWNER = re.compile(rf"shared|telegram:-?{NUMBER}|(?!telegram:)[a-z]{{1,20}}:[^\s:]{{1,100}}")
+
+
+def _owner_or_message(owner: str | None) -> str | None:
+    if owner is not None and not _OWNER.fullmatch(owner):
+        raise typer.BadParameter(f"{owner[:40]!r} names no chat: write it as telegram:12345.")
+    return owner
+
+
+Owner = Annotated[str | None, typer.Option(help="Whose memory, such as telegram:12345.", callback=_owner_or_message)]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 
 

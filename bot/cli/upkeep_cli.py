@@ -16,6 +16,7 @@ import typer
 
 from bot.cli.start import settings_with_logging
 from config.errors import ConfigurationError
+from config.numbers import MAX_NUMBER
 from memory.clock import system_clock
 from memory.errors import StoreError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bot.doctor.finding import Finding
     from memory.access import AccessList
     from memory.transfer.archive import Manifest
+    from memory.transfer.restore import RestoredReplica
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
@@ -64,7 +66,10 @@ def restore(
     replica: Annotated[
         str | None, typer.Option(metavar="URL", help="Take over the replica there instead, as REPLICA_URL names it.")
     ] = None,
-    into: Annotated[Path | None, typer.Option(metavar="DIR", help="The data directory; default: the bot's.")] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another data directory, to look at it; a bot that runs goes on."),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Replace what is there, and take over from a machine that is alive.")
     ] = False,
@@ -74,10 +79,11 @@ def restore(
     from config.settings import DATABASE_NAME
     from memory.transfer.restore import Restore
 
-    if (archive is None) == (replica is None):
+    if (archive is None) == (not replica):
         raise ConfigurationError("Name the file of a backup, or a replica by --replica URL.")
     settings = settings_with_logging(quiet=True)
     folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
+    is_elsewhere = folder != settings.mneme_data_dir.expanduser().absolute()
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
     if restoring.occupied and not yes and sys.stdin.isatty():
         yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
@@ -86,13 +92,25 @@ def restore(
         done = restoring.run(archive, replace=yes)
         kept, brought = done.kept, f"{_counted(done.manifest)} of {done.manifest.made_at} are"
     elif (named := replica_of(settings, system_clock, replica)) is not None:
-        kept, newest = restoring.from_replica(named, replace=yes)
-        until = f" until {newest:%Y-%m-%d %H:%M:%S} UTC" if newest is not None else ""
-        brought = f"What the replica had{until} is"
+        # another directory is for a look: the bot that runs keeps the replica
+        from_replica = restoring.from_replica(named, replace=yes, take_over=not is_elsewhere)
+        kept, brought = from_replica.kept, f"{_described(from_replica)} is"
     typer.echo(f"{brought} in {folder}.")
+    if replica and is_elsewhere:
+        typer.echo("The replica stays with the machine that holds it: to take it over, restore without --into.")
     typer.echo("That is the whole state, also who is let in, the settings and the messages that wait.")
     if kept is not None:
         typer.echo(f"What was there before is in {kept}.")
+
+
+def _described(restored: RestoredReplica) -> str:
+    until = f" until {restored.newest:%Y-%m-%d %H:%M:%S} UTC" if restored.newest is not None else ""
+    if restored.number == restored.holder.number:
+        return f"What the replica had{until} (its folder {restored.number})"
+    return (
+        f"What the replica had{until} (its folder {restored.number}; {restored.holder.machine}, which took it over at"
+        f" {restored.holder.at}, has written nothing)"
+    )
 
 
 def _counted(manifest: Manifest) -> str:
@@ -131,7 +149,11 @@ def list_members() -> None:
 
 
 @members_cli.command()
-def revoke(user_id: Annotated[int, typer.Argument(metavar="ID", help="As `mneme members list` shows it.")]) -> None:
+def revoke(
+    user_id: Annotated[
+        int, typer.Argument(min=1, max=MAX_NUMBER, metavar="ID", help="As `mneme members list` shows it.")
+    ],
+) -> None:
     """Shut a member out, from the next message on; what was said stays."""
 
     async def shut_out() -> None:

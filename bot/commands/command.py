@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
 from config.texts import N_, _, in_line, use_language
 from memory.buttons import Button, Keyboard
@@ -30,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
 
-_NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
+_NUMBERED = re.compile(rf"(?P<name>[a-z]+)_(?P<number>{NUMBER})")
 
 _DECLARED = "declared_command"
 _Method = TypeVar("_Method", bound="Callable[..., Awaitable[CommandResult]]")
@@ -161,10 +162,10 @@ def parse_command(text: str) -> tuple[str, str]:
     return name, argument
 
 
-def tapped_number(call: CommandCall) -> str:
-    """The number of what a tapped command is about. Raises WrongArgument."""
-    number = call.argument.strip().removeprefix("#")
-    if not (number.isascii() and number.isdigit() and len(number) <= 15):
+def tapped_number(call: CommandCall) -> int:
+    """Return the number of what a tapped command is about. Raises WrongArgument."""
+    number = parse_reference(call.argument)
+    if number is None:
         raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
     return number
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, RunAgain, WrongArgument, command
 from bot.commands.settings import all_settings
+from config.numbers import parse_number
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, rows_of
 
@@ -137,7 +138,7 @@ class ConversationCommands:
 def _kept_count(argument: str) -> int:
     if not argument:
         return COMPACT_DEFAULT
-    count = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
+    count = parse_number(argument) or 0
     if not 1 <= count <= COMPACT_MOST:
         raise WrongArgument(
             _(

@@ -44,7 +44,7 @@ class ImportCommands:
             return await self._learn(call.session.owner)
         if call.argument:
             number = tapped_number(call)
-            media = await self.services.media.get(call.session.owner, int(number), call.session.id)
+            media = await self.services.media.get(call.session.owner, number, call.session.id)
             if media is None:
                 raise WrongArgument(_("There is no file {number}: send it again.", number=number))
             name, content = media.name, await self.sources.fetch(media)
@@ -94,7 +94,7 @@ class SkillCommands:
     @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
     async def keepskill(self, call: CommandCall) -> str:
         number = tapped_number(call)
-        media = await self.services.media.get(call.session.owner, int(number), call.session.id)
+        media = await self.services.media.get(call.session.owner, number, call.session.id)
         package = None
         if media is not None:
             package = await asyncio.to_thread(read_package, await self.sources.fetch(media))

@@ -315,7 +315,7 @@ def _pages(count: int) -> int:
 
 
 def _page_of(argument: str) -> tuple[str, int]:
-    match = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9]\d{0,5})", argument)
+    match = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9][0-9]{0,5})", argument)
     return (match["what"], int(match["page"])) if match else (argument, 1)
 
 

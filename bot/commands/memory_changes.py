@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import also_called, forget_keyboard, quoted_name
+from config.numbers import NUMBER
 from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
 from memory.messages import Document
@@ -33,7 +34,7 @@ UNDONE_SHOWN = 8
 # A line of MEMORY.md, as buttons name it.
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
 # An entry, named so that its name has an end, and what it is to say.
-_EDIT = re.compile(r"(?:(?P<number>#\d{1,15})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
+_EDIT = re.compile(rf"(?:(?P<number>#{NUMBER})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
 
 MOST_BYTES = 50_000_000
 """What Telegram takes of a bot (Bot API: 50 MB), and what is reasonable to hold at once for any channel."""
@@ -163,10 +164,10 @@ class MemoryCommands:
 
     @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
-        number = re.fullmatch(r"#(\d{1,15})", call.argument)
-        undone = await self.services.undo.undo(call.session.owner, int(number[1]) if number else None)
+        number = tapped_number(call) if call.argument else None
+        undone = await self.services.undo.undo(call.session.owner, number)
         if undone is None:
-            return _("That was undone already.") if number else _("There is nothing to undo.")
+            return _("There is nothing to undo.") if number is None else _("That was undone already.")
         return format_undo(undone)
 
     @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.commands.status import format_cost
+from config.numbers import parse_number, parse_reference
 from config.texts import N_, _, number
 from memory.buttons import Button
 
@@ -50,13 +50,13 @@ class AccessCommands:
                 )
             await self.access.let_in(user)
             return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
-        group = re.fullmatch(r"-\d{1,15}", number)
-        user = int(group[0]) if group is not None else _user_in(replace(call, argument=number))
+        group = parse_number(number[1:]) if number.startswith("-") else None
+        user = -group if group else _user_in(replace(call, argument=number))
         if user > 0:
             await self.access.let_in(user)
         owner = self.access.owner_of(user)
         await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
-        if group is not None:
+        if group:
             return (
                 _("{user} reads what the family shares now.", user=user)
                 if role == FAMILY
@@ -81,7 +81,7 @@ def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
 
 
 def _user_in(call: CommandCall) -> int:
-    match = re.fullmatch(r"#?(\d{1,15})", call.argument)
-    if match is None:
+    user = parse_reference(call.argument)
+    if not user:  # ids begin with 1
         raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
-    return int(match[1])
+    return user

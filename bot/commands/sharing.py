@@ -36,13 +36,13 @@ class SharingCommands:
 
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
     async def withdraw(self, call: CommandCall) -> CommandResult:
-        entry, change = await self.services.sharing.withdraw(int(tapped_number(call)))
+        entry, change = await self.services.sharing.withdraw(tapped_number(call))
         again = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
         return Answer(_only_its_own(entry), again)
 
     @command("reshare", N_("Undo what was taken out"), "NUMBER", access=Access.OWNER, listed=False)
     async def reshare(self, call: CommandCall) -> str:
-        undone = await self.services.sharing.share_again(int(tapped_number(call)))
+        undone = await self.services.sharing.share_again(tapped_number(call))
         return _("That was undone already.") if undone is None else format_undo(undone)
 
     @command("shared", N_("What the family knows"), access=Access.MANAGERS, alone=True)

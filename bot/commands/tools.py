@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.commands.command import Access, Command, CommandCall, WrongArgument, command
+from bot.commands.command import Access, Command, CommandCall, WrongArgument, command, tapped_number
 from bot.commands.status import Group
 from config.texts import N_, _, ngettext, number
 from pipeline.tools.mcp.approval import Answer
@@ -100,8 +100,7 @@ class ToolCommands:
         return self._answer(call, Answer.NEVER)
 
     def _answer(self, call: CommandCall, answer: Answer) -> str:
-        number = call.argument.removeprefix("#")
-        asked = int(number) if number.isdecimal() else None
+        asked = tapped_number(call) if call.argument else None
         tool = self._approvals.answer(call.session.id, call.asker, asked, answer)
         if tool is None:
             return _("I am not waiting for an answer to that any more.")

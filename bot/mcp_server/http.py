@@ -15,6 +15,7 @@ from starlette.routing import Route
 from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
 from bot.web import host_header
+from bot.web.limits import admit, allow_body
 from bot.web.server import HOST
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from bot.app import App
 
 PATH = "/mcp"
-MOST_BYTES = 1_000_000
-"""How long a request may be: an entry of 20,000 characters takes a tenth."""
+MAX_REQUEST_BYTES = 1_000_000
+"""Length of a request: an entry of 20,000 characters takes a tenth."""
 
 
 class BearerToken:
@@ -40,8 +41,15 @@ class BearerToken:
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._has_token(Headers(scope=scope)):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if self._has_token(Headers(scope=scope)):
+            if admit(scope, None):
+                allow_body(scope, MAX_REQUEST_BYTES)
+                await self._app(scope, receive, send)
+            else:
+                await JSONResponse({"error": "too many requests at a time"}, 503)(scope, receive, send)
             return
         body = {"error": "invalid_token", "error_description": "Show MCP_TOKEN as `Authorization: Bearer ...`."}
         await JSONResponse(body, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
@@ -62,7 +70,7 @@ def mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequen
         json_response=True,
         stateless=True,
         security_settings=_only_from(url),
-        max_request_body_size=MOST_BYTES,
+        max_request_body_size=MAX_REQUEST_BYTES,
     )
     # nothing is sent that was not asked for: who would listen (GET), or end a session (DELETE), is told 405
     guarded = BearerToken(manager.handle_request, token)

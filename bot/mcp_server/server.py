@@ -32,6 +32,7 @@ from bot.console.console import console_address
 from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES
 from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
+from config.numbers import parse_number
 from config.process import program_version
 from config.settings import MemoryScope
 from config.texts import SOURCE, use_language
@@ -150,9 +151,9 @@ class _Serving:
     async def _read(self, uri: str, owner: str) -> tuple[str, str]:
         if uri == LONG_TERM:
             return await self._memory.long_term(owner), "text/markdown"
-        number = uri.removeprefix(MESSAGES)
-        if number != uri and number.isdecimal():
-            return await self._memory.conversation(owner, int(number)), "text/plain"
+        number = parse_number(uri.removeprefix(MESSAGES)) if uri.startswith(MESSAGES) else None
+        if number is not None:
+            return await self._memory.conversation(owner, number), "text/plain"
         name = unquote(uri.removeprefix(ENTRIES))
         if name == uri:
             raise MnemeError(f"There is no {uri[:80]}: there is {LONG_TERM}, {ENTRIES}NAME and {MESSAGES}NUMBER.")

@@ -15,6 +15,7 @@ from urllib.parse import quote as percent_encoded
 from pydantic import AliasChoices, Field
 
 from bot.cli.memory_cli import entry_json
+from config.numbers import NUMBER
 from config.secrets import without_secrets
 from memory.errors import MnemeError, Postponed
 from memory.facts.checker import FactChecker
@@ -51,7 +52,7 @@ TITLE_CHARACTERS = 100
 MEMORY = "memory://"
 ENTRIES, MESSAGES = f"{MEMORY}entries/", f"{MEMORY}messages/"
 # What `search` names its results by.
-_FETCHED = re.compile(r"(?P<kind>entry|message):(?P<number>[0-9]{1,15})")
+_FETCHED = re.compile(rf"(?P<kind>entry|message):(?P<number>{NUMBER})")
 
 Query = Annotated[str, Field(max_length=LONGEST_QUERY)]
 

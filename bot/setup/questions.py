@@ -15,6 +15,8 @@ from dotenv import dotenv_values, set_key, unset_key
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 from rich.console import Console
 
+from config.numbers import parse_number
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -67,9 +69,9 @@ def _is_near(host: str) -> bool:
 def ask_number(question: str, highest: int) -> int:
     """A number from 1 to `highest`; 1 without an answer."""
     while True:
-        answer = str(typer.prompt(question, default="1")).strip()
-        if answer.isdecimal() and 1 <= int(answer) <= highest:
-            return int(answer)
+        number = parse_number(str(typer.prompt(question, default="1")).strip())
+        if number is not None and 1 <= number <= highest:
+            return number
         say(f"A number from 1 to {highest} is needed.")
 
 
@@ -81,7 +83,7 @@ def ask_one_of(question: str, names: list[str], most: int = 20) -> str:
         say(f"     and {len(names) - most} more, by their names")
     default = names[0] if len(names) == 1 else None
     answer = str(typer.prompt(f"{question} (number or name)" if names else question, default=default)).strip()
-    at = int(answer) if answer.isdecimal() else 0
+    at = parse_number(answer) or 0
     return names[at - 1] if 1 <= at <= min(len(names), most) else answer
 
 

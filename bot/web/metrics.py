@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.web.limits import admit, allow_body
 from bot.web.server import web_served
 from memory.errors import StoreError
 from memory.mail.pruning import table_counts
@@ -160,10 +161,13 @@ async def _receive(request: Request, entrance: Entrance | None) -> tuple[int, st
         return HTTPStatus.NOT_FOUND, "nothing is taken here\n"
     if not entrance.is_allowed(request.headers):
         return HTTPStatus.FORBIDDEN, "you may not send anything here\n"
+    if not admit(request.scope, None):
+        return HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time\n"
     length = request.headers.get("content-length", "")
     # a body without a length could grow without end while it is read
     if not length.isdecimal():
         return HTTPStatus.LENGTH_REQUIRED, "say how long it is\n"
     if int(length) > entrance.most_bytes:
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too long\n"
+    allow_body(request.scope, entrance.most_bytes)
     return await entrance.take(await request.body())

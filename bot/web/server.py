@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import structlog
 import uvicorn
@@ -17,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from bot.web import PAGE, host_header
+from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, max_connections
 from config.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 HOST = "127.0.0.1"
-CONNECTIONS = 64
-"""Connections at a time; who comes when there are so many is told to come again."""
 CLOSING_SECONDS = 3
 """How long requests that run when the bot is stopped may take to end."""
 
@@ -39,16 +39,18 @@ CLOSING_SECONDS = 3
 async def web_served(app: Starlette, port: int, setting: str = "WEB_PORT") -> AsyncIterator[None]:
     """Serve `app` for as long as the context is open. Raises ConfigurationError for a port that is taken."""
     with contextlib.closing(_listening(port, setting)) as listening:
+        connections = Connections(max_connections())
         config = uvicorn.Config(
-            app,
-            http="h11",
+            RequestLimits(app),
+            # uvicorn calls it as it would call the class
+            http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, connections)),
+            backlog=BACKLOG,
             ws="none",
             # `auto` would take an app whose start fails for one without a start
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         server = _Server(config)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from config.numbers import parse_reference
 from config.texts import N_, SOURCE, _, ngettext, use_language
 from memory.buttons import Button, Notice
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
@@ -37,7 +38,7 @@ RECENT = timedelta(days=1)
 SNOOZE = timedelta(hours=1)
 LONGEST_SNOOZE = timedelta(days=366)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_SPAN = re.compile(r"(?P<number>\d{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
+_SPAN = re.compile(r"(?P<number>[0-9]{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
 
 # why nothing can be done to a reminder that is in another state than it must be
 _NOT_NOW = {
@@ -285,10 +286,10 @@ async def _in_state(
     connection: aiosqlite.Connection, owner: str, number: str, states: Collection[ReminderState]
 ) -> Reminder:
     """The owner's reminder of that number, as `12` or `#12`. Raises MemoryRefused where it is in another state."""
-    digits = number.strip().removeprefix("#")
-    if not re.fullmatch(r"[0-9]{1,15}", digits):
+    parsed = parse_reference(number)
+    if parsed is None:
         raise MemoryRefused(_("{text!r} is no number of a reminder: /reminders lists them.", text=number.strip()[:40]))
-    reminder = await _get(connection, owner, int(digits))
+    reminder = await _get(connection, owner, parsed)
     if reminder.state not in states:
         raise MemoryRefused(_(_NOT_NOW[reminder.state], id=reminder.id))
     return reminder

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from config.numbers import NUMBER
 from config.secrets import secret_in, without_secrets
 from config.texts import _, number
 from memory.clock import from_text, to_text
@@ -32,7 +33,7 @@ NAME_WORDS = 3
 NEAREST_NAMES = 3
 _FIELDS = [field.name for field in fields(Entry)]
 _MOMENTS = ("last_reinforced_at", "created_at", "valid_from", "valid_until", "archived_at", "shared_at")
-_NUMBER = re.compile(r"#(\d{1,15})")
+_NUMBER = re.compile(rf"#({NUMBER})")
 Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
 """Reads rows, within a change or from what is committed."""
 
@@ -87,7 +88,7 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
     """The entry with that name or alias, if there is one; `#12` is the entry of that number."""
     # the number first: buttons name entries by it, and must not delete one that somebody once named so
-    if (number := _NUMBER.fullmatch(name_key(name))) is not None:
+    if (number := _NUMBER.fullmatch(name.strip())) is not None:
         numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
         if numbered:
             return numbered[0]

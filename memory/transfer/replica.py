@@ -171,11 +171,26 @@ class Replica:
         stamps = [from_text(row["timestamp"]) for row in json.loads(said or "null") or []]
         return max(stamps, default=None)
 
-    async def fetch(self, number: int, target: Path) -> None:
-        """Write the database that stands under a number into the new file `target`, for its owner's eyes only."""
-        await self._run("restore", "-integrity-check", "quick", database=target, part=str(number), patience=None)
+    async def fetch_newest(self, lease: Lease, target: Path) -> int:
+        """Write the newest database in the replica into the new file `target`, which only its owner may read.
+
+        A machine that held the replica and was lost before its bot ran has written nothing: then it is the database of
+        the one before. Returns the number of the folder. Raises StoreError if none of them holds a database.
+        """
+        for number in range(lease.number, 0, -1):
+            if await self.fetch(number, target):
+                return number
+        raise StoreError(f"The replica at {self.place.url} holds no database yet: restore a backup instead.")
+
+    async def fetch(self, number: int, target: Path) -> bool:
+        """Write the database of a folder of the replica into the new file `target`. Return False if it holds none."""
+        options = (_NOTHING, "-integrity-check", "quick")
+        await self._run("restore", *options, database=target, part=str(number), patience=None)
+        if not await asyncio.to_thread(target.exists):
+            return False
         await asyncio.to_thread(target.chmod, 0o600)
         await asyncio.to_thread(sync, target)
+        return True
 
     def _name(self) -> str:
         return hashlib.sha256(self.place.url.rstrip("/").encode()).hexdigest()[:16]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.transfer.archive import Manifest
-    from memory.transfer.replica import Replica
+    from memory.transfer.replica import Lease, Replica
 
 _SIDE_FILES = ("-wal", "-shm")
 ALIVE = timedelta(minutes=15)
@@ -39,6 +39,23 @@ class Restored:
 
     manifest: Manifest
     kept: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredReplica:
+    """The result of a restore from a replica.
+
+    Attributes:
+        kept: folder with what was here before, if anything was.
+        newest: time of the newest write that was found.
+        number: the folder of the replica that was read.
+        holder: the lease that was found.
+    """
+
+    kept: Path | None
+    newest: datetime | None
+    number: int
+    holder: Lease
 
 
 class Restore:
@@ -69,23 +86,30 @@ class Restore:
         with self._alone(replace=replace):
             return Restored(manifest, self._replace(unpack))
 
-    def from_replica(self, replica: Replica, *, replace: bool) -> tuple[Path | None, datetime | None]:
-        """Bring the replica here and hold it from now on: where what was here is kept, and how new the replica is.
+    def from_replica(self, replica: Replica, *, replace: bool, take_over: bool = True) -> RestoredReplica:
+        """Bring the newest database of the replica here.
 
-        replace: also where something is here, and where the machine that holds the replica is alive. Raises StoreError.
+        Raises StoreError, also if something is here or the machine that holds the replica is alive, unless `replace`.
+
+        Args:
+            take_over: hold the replica from now on. Without it this is a copy to look at, and the holder goes on.
         """
         lease = asyncio.run(replica.lease())
         if lease is None:
             raise StoreError(f"There is no replica at {replica.place.url}: name what REPLICA_URL was.")
-        newest = asyncio.run(replica.newest(lease.number))
-        if newest is not None and self._clock() - newest < ALIVE and not replace:
+        last_write = asyncio.run(replica.newest(lease.number))
+        is_alive = last_write is not None and self._clock() - last_write < ALIVE
+        if last_write is not None and is_alive and take_over and not replace:
             raise StoreError(
-                f"{lease.machine} holds that replica and wrote to it at {newest:%H:%M:%S} UTC: stop the bot there, or"
-                " add --yes to take over all the same."
+                f"{lease.machine} holds that replica and wrote to it at {last_write:%H:%M:%S} UTC: stop the bot there,"
+                " or add --yes to take over all the same."
             )
 
+        number = lease.number
+
         def fetch(stage: Path) -> None:
-            asyncio.run(replica.fetch(lease.number, stage / DATABASE))
+            nonlocal number
+            number = asyncio.run(replica.fetch_newest(lease, stage / DATABASE))
             require_sound(stage / DATABASE)
             if (reason := unreadable("The replica", format_of(stage / DATABASE))) is not None:
                 raise StoreError(reason)
@@ -95,8 +119,10 @@ class Restore:
 
         with self._alone(replace=replace):
             kept = self._replace(fetch)
-            asyncio.run(replica.take(lease))
-        return kept, newest
+            if take_over:
+                asyncio.run(replica.take(lease))
+        newest = last_write if number == lease.number else asyncio.run(replica.newest(number))
+        return RestoredReplica(kept, newest, number, lease)
 
     @contextlib.contextmanager
     def _alone(self, *, replace: bool) -> Iterator[None]:

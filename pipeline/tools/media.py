@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from config.numbers import MAX_NUMBER, RowNumber
 from memory.media.media import MediaKind
 from memory.messages import Passage, Provenance
 from pipeline.tools.toolbox import Tool, ToolContext
@@ -24,7 +25,7 @@ MOST_READ = 4
 
 def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
     async def photo_look(
-        context: ToolContext, photo: Annotated[int, Field(ge=1, description="its number, as in [photo 12]")]
+        context: ToolContext, photo: Annotated[RowNumber, Field(description="its number, as in [photo 12]")]
     ) -> str | Passage:
         """Look again at a photo that was sent earlier. Its number stands where the conversation speaks of it."""
         media = await store.get(context.owner, photo, context.session_id)
@@ -38,7 +39,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
     async def document_search(
         context: ToolContext,
         query: Annotated[str, Field(description="a few telling words")],
-        document: Annotated[int | None, Field(ge=1, description="its number; all documents without it")] = None,
+        document: Annotated[RowNumber | None, Field(description="its number; all documents without it")] = None,
     ) -> str | Passage:
         """Find the parts of a document that was sent, or of all of them, that speak of something."""
         if document is not None and await _document(context, document) is None:
@@ -51,8 +52,8 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
 
     async def document_read(
         context: ToolContext,
-        document: Annotated[int, Field(ge=1, description="its number, as in [document 13: offer.pdf]")],
-        part: Annotated[int, Field(ge=1, description="the first part to read")] = 1,
+        document: Annotated[RowNumber, Field(description="its number, as in [document 13: offer.pdf]")],
+        part: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="the first part to read")] = 1,
         count: Annotated[int, Field(ge=1, le=MOST_READ, description="how many parts")] = 2,
     ) -> str | Passage:
         """Read a document that was sent, some parts at a time."""

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from bot.cli.main import main
-from bot.mcp_server.http import MOST_BYTES
+from bot.mcp_server.http import MAX_REQUEST_BYTES
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.services import MemoryServices
@@ -153,7 +153,7 @@ async def test_what_is_no_request_is_refused_and_the_server_goes_on(url: str) ->
     deep = b"[" * 200_000 + b"]" * 200_000
     for body in (b"", b"nonsense", b"[]", b"{}", b'{"jsonrpc": "2.0"}', b"\x00\xff", deep):
         assert 400 <= (await post(url, body)).status_code < 500
-    assert (await post(url, b" " * (MOST_BYTES + 1))).status_code == 413
+    assert (await post(url, b" " * (MAX_REQUEST_BYTES + 1))).status_code == 413
     async with httpx.AsyncClient(headers=HEADERS) as client:
         assert (await client.get(url)).status_code == 405
         assert (await client.delete(url)).status_code == 405

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import json
 import shutil
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import httpx
 import pytest
@@ -19,12 +17,12 @@ from bot.web import host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
 from bot.web.page.server import page_app
-from bot.web.server import HOST, memory_served, web_served
+from bot.web.server import HOST, web_served
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports
 from tests.support.memory_clients import free_port
-from tests.support.servers.telegram import BotApiServer
+from tests.support.mini_apps import enter, mini_app, signed
 from tests.support.serving import ANN, STRANGER
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
     from bot.app import App
-    from tests.support.fakes import Person
+    from tests.support.fakes import FakeClock, Person
     from tests.support.serving import Serve
 
 CHROMIUM = shutil.which("chromium")
@@ -230,32 +228,6 @@ async def test_the_last_answer_and_the_months_are_told(app: App, person: Person)
         assert overview["unsure"] == 1
 
 
-def signed(person: int, at: datetime, token: str = BotApiServer.TOKEN, **changed: str) -> str:
-    """What Telegram hands to a Mini App of the bot; changed: fields that were changed after they were signed."""
-    fields = {
-        "auth_date": str(int(at.timestamp())),
-        "query_id": "q",
-        "signature": "s",
-        "user": json.dumps({"id": person}),
-    }
-    key = hmac.new(b"WebAppData", token.encode(), hashlib.sha256).digest()
-    text = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))
-    return urlencode(fields | changed | {"hash": hmac.new(key, text.encode(), hashlib.sha256).hexdigest()})
-
-
-@contextlib.asynccontextmanager
-async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
-    """The page that a running bot serves at WEB_URL."""
-    port = free_port()
-    url = f"http://{HOST}:{port}/page/"
-    async with (
-        serve(telegram_allowed_ids=str(ANN), web_url="https://memory.example.org", web_port=port) as app,
-        memory_served(app),
-        httpx.AsyncClient(base_url=url, headers={"host": "memory.example.org"}) as client,
-    ):
-        yield app, client
-
-
 async def test_whom_telegram_vouches_for_sees_their_own_memory(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
         await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The boat is called Seagull."))
@@ -303,6 +275,115 @@ async def test_who_is_shut_out_sees_nothing_any_more(serve: Serve) -> None:
         shown = {"x-mneme": entered.json()["session"]}
         assert (await client.get("api/overview", headers=shown)).status_code == 200
         await access.refuse(STRANGER)
+        assert (await client.get("api/overview", headers=shown)).status_code == 403
+
+
+async def test_head_request_does_not_use_up_the_link(app: App, person: Person) -> None:
+    async with served(app, person) as (url, link), httpx.AsyncClient(base_url=url) as client:
+        assert (await client.head(link.url)).status_code == 200
+        assert "set-cookie" not in (await client.head(link.url)).headers
+        assert (await client.get(link.url)).status_code == 303
+
+
+async def test_pass_of_a_link_ends_after_twelve_hours(app: App, person: Person, clock: FakeClock) -> None:
+    async with served(app, person) as (url, link), httpx.AsyncClient(base_url=url, headers={"x-mneme": "1"}) as client:
+        await client.get(link.url)
+        clock.forward(hours=11, minutes=59)
+        assert (await client.get("/api/overview")).status_code == 200
+        clock.forward(minutes=2)
+        assert (await client.get("/api/overview")).status_code == 403
+        assert (await client.get(link.url)).status_code == 403
+
+
+async def test_pages_on_two_ports_are_open_in_one_browser(app: App, person: Person) -> None:
+    async with (
+        served(app, person) as (one, first),
+        served(app, person) as (two, second),
+        httpx.AsyncClient(headers={"x-mneme": "1"}) as client,
+    ):
+        for link in (first, second):
+            assert (await client.get(link.url)).status_code == 303
+        for url in (one, two):
+            assert (await client.get(f"{url}/api/overview")).status_code == 200
+        # the pass of one port does not open the other
+        cookie = next(iter(client.cookies.jar))
+        others = two if str(cookie.name).endswith(one.rpartition(":")[2]) else one
+        renamed = {f"{COOKIE}-{others.rpartition(':')[2]}": str(cookie.value)}
+        async with httpx.AsyncClient(headers={"x-mneme": "1"}, cookies=renamed) as stranger:
+            assert (await stranger.get(f"{others}/api/overview")).status_code == 403
+
+
+def rewritten(data: str) -> list[str]:
+    """Return other ways to write the data that Telegram has signed."""
+    pairs = parse_qsl(data)
+    shown = dict(pairs)["hash"]
+    return [
+        urlencode(list(reversed(pairs))),
+        urlencode(sorted(pairs)),
+        "&".join(f"{name}={''.join(f'%{byte:02X}' for byte in value.encode())}" for name, value in pairs),
+        urlencode(pairs, quote_via=quote),
+        data.replace("%7B", "%7b").replace("%22", '"'),
+        f"{data}&hash={shown}",
+        f"hash={'0' * 64}&{data}",
+        f"user=%7B%22id%22%3A5%7D&{data}",
+        f"{data}&extra=1",
+        data.replace(shown, shown.upper()),
+        f"{data}&",
+        f"&{data}",
+        data.replace("hash=", "%68ash="),
+        data.replace("&signature=s", "%0Asignature=s"),
+        f"{data}\n",
+    ]
+
+
+async def test_signed_data_written_differently_is_taken_once(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        data = signed(ANN, app.clock())
+        assert (await client.post("enter", content=data)).status_code == 200
+        for other in rewritten(data):
+            assert (await client.post("enter", content=other)).status_code == 403, other
+
+
+@pytest.mark.parametrize(
+    "user",
+    ['{"id": true}', '{"id": "1001"}', '{"id": -1}', '{"id": 1e3}', '{"id": 9223372036854775808}', "[]", "{}", "x"],
+)
+async def test_signed_data_without_an_id_is_refused(serve: Serve, user: str) -> None:
+    async with mini_app(serve) as (app, client):
+        assert (await client.post("enter", content=signed(ANN, app.clock(), user_json=user))).status_code == 403
+
+
+async def test_guest_does_not_end_the_passes_of_others(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        await AccessList(app.database, "telegram", app.clock).let_in(STRANGER)
+        mine = await enter(app, client)
+        theirs = []
+        for number in range(40):
+            data = signed(STRANGER, app.clock() + timedelta(seconds=number))
+            theirs.append({"x-mneme": (await client.post("enter", content=data)).json()["session"]})
+        assert (await client.get("api/overview", headers=mine)).status_code == 200
+        statuses = [(await client.get("api/overview", headers=shown)).status_code for shown in theirs]
+        assert statuses == [403] * 35 + [200] * 5
+
+
+async def test_pass_ends_with_the_membership(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        access = AccessList(app.database, "telegram", app.clock)
+        await access.let_in(STRANGER)
+        shown = await enter(app, client, STRANGER)
+        assert (await client.get("api/overview", headers=shown)).status_code == 200
+        await access.refuse(STRANGER)
+        await access.let_in(STRANGER)
+        assert (await client.get("api/overview", headers=shown)).status_code == 403
+
+
+async def test_pass_ends_when_a_membership_is_revoked_and_claimed_again(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        access = AccessList(app.database, "telegram", app.clock)
+        await access.claim(STRANGER, await access.new_claim_code())
+        shown = await enter(app, client, STRANGER)
+        await AccessList(app.database, "telegram", app.clock).revoke(STRANGER)
+        await access.claim(STRANGER, await access.new_claim_code())
         assert (await client.get("api/overview", headers=shown)).status_code == 403
 
 

@@ -163,6 +163,67 @@ async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
     assert entries == ["The hive stands in Poltava."]
 
 
+async def test_replica_is_restored_again_after_an_unused_takeover(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
+        await Person(app).says("/remember The hive stands in Poltava.")
+        await everything_is_there(app)
+    for name in ("second", "third", "fourth"):
+        database = await Database.open(await taken_over(place, tmp_path / name, clock) / "mneme.db")
+        assert await database.value("SELECT content FROM entries") == "The hive stands in Poltava."
+        await database.close()
+    async with start(mneme_data_dir=tmp_path / "fourth", replica_url=str(place)) as app, replicating(app, clock):
+        await Person(app).says("/remember The second hive stands in Lviv.")
+        await everything_is_there(app)
+    database = await Database.open(await taken_over(place, tmp_path / "fifth", clock) / "mneme.db")
+    assert await database.value("SELECT count(*) FROM entries") == 2
+    await database.close()
+
+
+async def test_restore_says_which_folder_of_the_replica_it_read(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
+        await everything_is_there(app)
+    for name, words in (("second", "(its folder 1)"), ("third", "(its folder 1; ")):
+        monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / name))
+        arguments = ["restore", "--replica", str(place), "--yes"]
+        done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
+        assert done.exit_code == 0
+        assert words in done.output
+    assert "has written nothing" in done.output
+
+
+async def test_replica_without_a_database_is_refused_in_a_sentence(
+    place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    (tmp_path / "first").mkdir()
+    await Replica(ReplicaPlace(str(place)), tmp_path / "first", clock).claim()
+    with pytest.raises(StoreError, match="holds no database yet"):
+        await taken_over(place, tmp_path / "second", clock)
+    assert not (tmp_path / "second" / "mneme.db").exists()
+
+
+async def test_drill_leaves_the_replica_to_the_running_bot(
+    start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with start(replica_url=str(place)) as app, replicating(app, clock):
+        await Person(app).says("/remember The hive stands in Poltava.")
+        await everything_is_there(app)
+        for _ in range(2):
+            arguments = ["restore", "--replica", str(place), "--into", str(tmp_path / secrets.token_hex(4))]
+            done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
+            assert done.exit_code == 0, done.output
+            assert "The replica stays with the machine that holds it" in done.output
+        await replication_of(app).check_lease(look=True)
+        await Person(app).says("/remember The second hive stands in Lviv.")
+        await everything_is_there(app)
+    database = await Database.open(await taken_over(place, tmp_path / "other", clock) / "mneme.db")
+    assert await database.value("SELECT count(*) FROM entries") == 2
+    await database.close()
+
+
 async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
     place: Path, tmp_path: Path, model: ModelServer
 ) -> None:

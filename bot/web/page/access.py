@@ -10,14 +10,19 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 from starlette.routing import Route
 
+from bot.web.limits import admit, allow_body
+from config.texts import _, use_language
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -26,14 +31,17 @@ if TYPE_CHECKING:
     from bot.web.page.data import PageData
 
 COOKIE = "mneme"
+"""Beginning of the cookie's name; the port follows."""
 HEADER = "x-mneme"
 """The header of each request for data."""
 HOURS = 12
-"""How long a browser stays let in."""
+"""Time that a pass is valid."""
 POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
+MAX_VISITOR_BODY_BYTES = 4_000_000
+"""Length of a request that changes something, such as the notes file. Imports may be longer."""
 SAFE = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 
 
@@ -61,17 +69,19 @@ class Visitors(Protocol):
 
 
 class OneTimeLink:
-    """Lets one browser in, once, by a link."""
+    """Lets one browser in for HOURS, by a link that works once."""
 
     scripts, frames, is_open = "", "'none'", False
-    refusal = "Open the link that `mneme web` has printed."
+    refusal = "Open the link that `mneme web` has printed, or run it again for a new one."
 
     def __init__(self, visitor: Visitor, host: str) -> None:
         self.hosts = frozenset({host})
         self.url = f"http://{host}/enter/{secrets.token_urlsafe(32)}"
+        # a browser sends its cookies to all ports of a host: each server has a cookie of its own
+        self._cookie = f"{COOKIE}-{host.rpartition(':')[2]}"
         self._visitor = visitor
         self._session = secrets.token_urlsafe(32)
-        self._is_used = False
+        self._until: datetime | None = None
 
     @property
     def routes(self) -> Sequence[Route]:
@@ -79,16 +89,19 @@ class OneTimeLink:
 
     async def visitor(self, headers: Headers) -> Visitor | None:
         cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
-        shown = cookies.get(COOKIE, "")
-        return self._visitor if self._is_used and hmac.compare_digest(shown.encode(), self._session.encode()) else None
+        shown = cookies.get(self._cookie, "")
+        is_open = self._until is not None and self._visitor.data.clock() <= self._until
+        return self._visitor if is_open and hmac.compare_digest(shown.encode(), self._session.encode()) else None
 
     async def _enter(self, request: Request) -> Response:
         token = self.url.rpartition("/")[2]
-        if self._is_used or not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
+        if self._until is not None or not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
             return PlainTextResponse("This link was used already: run `mneme web` again for a new one.", 403)
-        self._is_used = True
+        if request.method == "HEAD":  # a look at the link, such as a preview's
+            return PlainTextResponse("")
+        self._until = self._visitor.data.clock() + timedelta(hours=HOURS)
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, self._session, max_age=HOURS * 3600, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(self._cookie, self._session, max_age=HOURS * 3600, httponly=True, samesite="strict", path="/")
         return answer
 
 
@@ -116,6 +129,14 @@ class Guard:
         if refusal is not None:
             await JSONResponse({"error": refusal}, 403)(scope, receive, safely)
             return
+        visitor: Visitor | None = scope["state"].get("visitor")
+        if visitor is not None:
+            if not admit(scope, visitor.data.owner):
+                with use_language(visitor.language):
+                    answer = JSONResponse({"error": _("You sent too many requests at once. Please try again.")}, 429)
+                await answer(scope, receive, safely)
+                return
+            allow_body(scope, MAX_VISITOR_BODY_BYTES)
         await self._app(scope, receive, safely)
 
     async def _refusal(self, scope: Scope) -> str | None:

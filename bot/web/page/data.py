@@ -13,10 +13,11 @@ from bot.commands.memory_changes import format_undo
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.imports.importing import brief, describe, format_left_out
-from memory.imports.source import on_disk
 from memory.search.search import Filter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bot.services import MemoryServices
     from memory.browsing import Listed
     from memory.clock import Clock
@@ -152,14 +153,13 @@ class PageData:
             "file": await self.memory.long_term.lines(self.owner),
         }
 
-    async def bring_in(self, name: str, content: bytes, *, look: bool) -> Json:
-        """Import what another program exported, or only say what would come. Raises ImportRefused."""
-        async with on_disk(name, content) as path:
-            if look:
-                report = await self.memory.foreign_import.look(path, self.session)
-                return {"program": report.program, "text": brief(report), "lines": format_left_out(report)}
-            done = await self.memory.foreign_import.run(path, self.session)
-            return {"text": describe(done.report), "lines": format_left_out(done.report), "change": done.change}
+    async def bring_in(self, path: Path, *, look: bool) -> Json:
+        """Import a file that another program exported, or only report what is in it. Raises ImportRefused."""
+        if look:
+            report = await self.memory.foreign_import.look(path, self.session)
+            return {"program": report.program, "text": brief(report), "lines": format_left_out(report)}
+        done = await self.memory.foreign_import.run(path, self.session)
+        return {"text": describe(done.report), "lines": format_left_out(done.report), "change": done.change}
 
     def _entry(self, listed: Listed) -> Json:
         entry, decay = listed.entry, self.memory.decay

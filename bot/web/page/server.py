@@ -9,6 +9,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
@@ -16,6 +17,8 @@ from starlette.staticfiles import StaticFiles
 
 from bot.web.page.access import Guard
 from bot.web.page.data import PageData
+from bot.web.page.uploads import Uploads
+from config.numbers import RowNumber, parse_number
 from config.texts import N_, _, use_language
 from memory.errors import MnemeError
 
@@ -83,14 +86,10 @@ def page_texts() -> dict[str, str]:
     return {name: _(text) for name, text in TEXTS.items()}
 
 
-MOST_UPLOADED = 64 * 1024**2
-"""Bytes of a file that is imported; `mneme import` takes larger ones."""
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
 """Gives the page its data and colours where it is a Mini App. No other script of others runs."""
 
-# JavaScript holds whole numbers exactly up to here
-_Id = Annotated[int, Field(ge=0, lt=1 << 53)]
-_ID = TypeAdapter(_Id)
+_NUMBER: TypeAdapter[int] = TypeAdapter(RowNumber)
 
 
 class _Body(BaseModel):
@@ -107,7 +106,8 @@ class _File(_Body):
 
 
 def page_app(visitors: Visitors) -> Starlette:
-    """The page, for whom `visitors` lets in: each sees their own memory only."""
+    """Return the page's application. Each visitor that `visitors` lets in sees their own memory only."""
+    uploads = Uploads()
 
     def api(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
         async def handle(request: Request) -> Response:
@@ -120,32 +120,33 @@ def page_app(visitors: Visitors) -> Starlette:
         return await _data(request).overview() | {"texts": page_texts(), "language": request.state.visitor.language}
 
     async def edit(request: Request) -> Json:
-        return await _data(request).edit(request.path_params["id"], (await _body(request, _Edit)).content)
+        return await _data(request).edit(_row(request), (await _body(request, _Edit)).content)
 
     async def write_file(request: Request) -> Json:
         body = await _body(request, _File)
         return await _data(request).write_file(body.before, body.after)
 
     async def bring_in(request: Request) -> Json:
-        look = request.query_params.get("look") == "1"
-        return await _data(request).bring_in(request.query_params.get("name", ""), await _uploaded(request), look=look)
+        data = _data(request)
+        async with uploads.received(request, data.owner) as path:
+            return await data.bring_in(path, look=request.query_params.get("look") == "1")
 
     def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
-        return lambda request: work(_data(request), request.path_params["id"])
+        return lambda request: work(_data(request), _row(request))
 
     routes = [
         api("overview", overview),
         api("entries", lambda r: _data(r).timeline(_state(r), _number(r, "before"))),
-        api("entries/{id:int}", of_id(PageData.entry)),
-        api("entries/{id:int}/edit", edit, "POST"),
-        api("entries/{id:int}/confirm", of_id(PageData.confirm), "POST"),
-        api("entries/{id:int}/forget", of_id(PageData.forget), "POST"),
+        api("entries/{id}", of_id(PageData.entry)),
+        api("entries/{id}/edit", edit, "POST"),
+        api("entries/{id}/confirm", of_id(PageData.confirm), "POST"),
+        api("entries/{id}/forget", of_id(PageData.forget), "POST"),
         api("confirm-imported", lambda r: _data(r).confirm_imported(), "POST"),
         api("search", lambda r: _data(r).search(r.query_params.get("q", "")[:1_000])),
         api("conversations", lambda r: _data(r).conversations(_number(r, "before"))),
-        api("conversations/{id:int}", lambda r: _data(r).conversation(r.path_params["id"], _number(r, "from") or 0)),
+        api("conversations/{id}", lambda r: _data(r).conversation(_row(r), _number(r, "from") or 0)),
         api("changes", lambda r: _data(r).changes()),
-        api("changes/{id:int}/undo", of_id(PageData.undo), "POST"),
+        api("changes/{id}/undo", of_id(PageData.undo), "POST"),
         api("file", lambda r: _data(r).file()),
         api("file", write_file, "POST"),
         api("last", lambda r: _data(r).last_request()),
@@ -165,7 +166,7 @@ async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json
     except MnemeError as error:
         return JSONResponse({"error": str(error)}, 409)
     except (ValidationError, KeyError) as error:
-        log.info("page_request_refused", path=request.url.path, error=type(error).__name__)
+        log.debug("page_request_refused", path=request.url.path, error=type(error).__name__)
         return JSONResponse({"error": "This request is not as the page makes it."}, 422)
 
 
@@ -173,19 +174,17 @@ async def _body(request: Request, kind: type[Any]) -> Any:
     return kind.model_validate_json(await request.body())
 
 
-async def _uploaded(request: Request) -> bytes:
-    """Raises MnemeError for what is too large, before all of it came."""
-    content = bytearray()
-    async for piece in request.stream():
-        content += piece
-        if len(content) > MOST_UPLOADED:
-            raise MnemeError("This file is too large for the page: import it with `mneme import PATH`.")
-    return bytes(content)
+def _row(request: Request) -> int:
+    """Return the number in the path. Raises HTTPException if it can't be that of a row."""
+    number = parse_number(request.path_params["id"])
+    if number is None:
+        raise HTTPException(404)
+    return number
 
 
 def _number(request: Request, name: str) -> int | None:
     value = request.query_params.get(name)
-    return None if value is None else _ID.validate_python(value)
+    return None if value is None else _NUMBER.validate_python(value)
 
 
 def _state(request: Request) -> str:

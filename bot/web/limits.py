@@ -1,0 +1,354 @@
+"""Limits on what the web server takes from strangers: bytes and seconds of a request, and open connections.
+
+They apply to every route, because `web_served` puts them around the whole application. A handler that has checked a
+pass calls `admit` for its connection and `allow_body` for a longer body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import time
+from typing import TYPE_CHECKING, Any
+
+import h11
+import structlog
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from uvicorn.config import Config
+    from uvicorn.server import ServerState
+
+log = structlog.get_logger(__name__)
+
+MAX_BODY_BYTES = 16_384
+"""Length of a request's body, unless its handler allows more."""
+HEADER_SECONDS = 10.0
+"""Time for the headers of a request, counted from the connection or from the end of the response before."""
+BODY_SECONDS = 20.0
+MIN_BODY_BYTES_PER_SECOND = 16_384
+"""A body may take BODY_SECONDS, and longer while it arrives at this rate."""
+SEND_SECONDS = 30.0
+"""Time for a client to take the next part of a response."""
+CLOSE_SECONDS = 2.0
+"""Time for a client to read the response before its connection is reset."""
+MAX_UNREAD_BYTES = 1_000_000
+"""Bytes that are discarded in that time."""
+MAX_READ_BYTES = 32_768
+"""Bytes that are read from a connection at once."""
+MAX_CONNECTIONS = 128
+MAX_DESCRIPTORS_SHARE = 1 / 8
+"""Share of the process's file descriptors that one server's connections may take."""
+BACKLOG = 32
+"""Connections that the event loop accepts at once, before the limit is applied to them."""
+MAX_ADMITTED_SHARE = 3 / 4
+"""Share of the connections for people and programs with a pass. New connections always find the rest."""
+MAX_CONNECTIONS_PER_PASS = 16
+LOG_SECONDS = 60.0
+
+
+def max_connections() -> int:
+    """Return how many connections a server keeps open, with regard to the limit of file descriptors."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(4, min(MAX_CONNECTIONS, int(soft * MAX_DESCRIPTORS_SHARE)))
+
+
+def admit(scope: Scope, holder: str | None) -> bool:
+    """Protect the request's connection from being closed in favour of new ones.
+
+    Args:
+        holder: the owner of the pass, who gets MAX_CONNECTIONS_PER_PASS connections. None for a secret that the bot's
+            own settings name.
+
+    Returns:
+        False if there are too many such connections.
+    """
+    connection: LimitedProtocol | None = scope["state"].get("connection")
+    return connection is None or connection.table.admit(connection, holder)
+
+
+def allow_body(scope: Scope, max_bytes: int) -> None:
+    """Allow this request a longer body than MAX_BODY_BYTES."""
+    scope["state"]["limits"].max_bytes = max_bytes
+
+
+class RequestLimits:
+    """ASGI middleware that bounds the bytes of each request's body, and the seconds of its arrival and its answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await _LimitedRequest(scope, receive, send).run(self._app)
+        else:
+            await self._app(scope, receive, send)
+
+
+class _LimitedRequest:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.max_bytes = MAX_BODY_BYTES
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        headers = Headers(scope=scope)
+        self._declared = int(headers.get("content-length", "0"))  # digits: h11 refuses anything else
+        self._is_whole = not self._declared and "transfer-encoding" not in headers
+        self._received = 0
+        self._waited = 0.0
+        self._is_started = False
+        self._is_refused = False
+
+    async def run(self, app: ASGIApp) -> None:
+        self._scope.setdefault("state", {})["limits"] = self
+        try:
+            await app(self._scope, self.receive, self.send)
+        except ClientDisconnect:
+            pass
+        except Exception:
+            # the client has its answer: the handler only lost its body
+            if not self._is_refused:
+                raise
+
+    async def receive(self) -> Message:
+        if self._is_refused:
+            return {"type": "http.disconnect"}
+        if self._is_whole:
+            return await self._receive()
+        if self._declared > self.max_bytes:
+            return await self._refuse(413, "That is too long.\n")
+        loop = asyncio.get_running_loop()
+        seconds_left = BODY_SECONDS + self._received / MIN_BODY_BYTES_PER_SECOND - self._waited
+        begun = loop.time()
+        try:
+            async with asyncio.timeout(seconds_left):
+                message = await self._receive()
+        except TimeoutError:
+            return await self._refuse(408, "That took too long.\n")
+        self._waited += loop.time() - begun
+        if message["type"] != "http.request":
+            return message
+        self._received += len(message.get("body", b""))
+        if self._received > self.max_bytes:
+            return await self._refuse(413, "That is too long.\n")
+        self._is_whole = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self._is_refused:
+            return
+        if message["type"] == "http.response.start":
+            self._is_started = True
+            if not self._is_whole:
+                # the rest of the body would be read to its end otherwise, however long it is
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await self._send(message)
+        except TimeoutError as error:
+            self._is_refused = True
+            connection: LimitedProtocol | None = self._scope["state"].get("connection")
+            if connection is not None:
+                connection.transport.abort()
+            raise ClientDisconnect from error
+
+    async def _refuse(self, status: int, sentence: str) -> Message:
+        """Answer at once and close the connection. The handler sees a client that is gone."""
+        if not self._is_started:
+            response = PlainTextResponse(sentence, status)
+            await response(self._scope, self._receive, self.send)
+        self._is_refused = True
+        return {"type": "http.disconnect"}
+
+
+class Connections:
+    """The open connections of one server.
+
+    When there are too many, the oldest one without a pass is closed. So a member gets in however many silent or slow
+    connections strangers hold.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._strangers: dict[LimitedProtocol, None] = {}
+        self._admitted: dict[LimitedProtocol, str | None] = {}
+        self._closed = 0
+        self._logged_at: float | None = None
+
+    def add(self, connection: LimitedProtocol) -> None:
+        self._strangers[connection] = None
+        if len(self._strangers) + len(self._admitted) > self._most:
+            self._log_closed()
+            oldest = next(iter(self._strangers))
+            self.remove(oldest)
+            oldest.transport.abort()
+
+    def admit(self, connection: LimitedProtocol, holder: str | None) -> bool:
+        """Count a connection as one with a pass. Return False if there are too many of them."""
+        held = sum(1 for other in self._admitted.values() if other == holder)
+        is_full = len(self._admitted) >= self._most * MAX_ADMITTED_SHARE
+        if is_full or (holder is not None and held >= MAX_CONNECTIONS_PER_PASS):
+            return False
+        if self._strangers.pop(connection, 0) is None:
+            self._admitted[connection] = holder
+        return True
+
+    def release(self, connection: LimitedProtocol) -> None:
+        """Count a connection as one without a pass again, after its request was answered."""
+        if connection in self._admitted:
+            del self._admitted[connection]
+            self._strangers[connection] = None
+
+    def _log_closed(self) -> None:
+        """Write a line about closed connections, once in LOG_SECONDS: strangers must not fill the log."""
+        self._closed += 1
+        now = time.monotonic()
+        if self._logged_at is None or now - self._logged_at >= LOG_SECONDS:
+            log.warning("web_connections_full", most=self._most, closed=self._closed)
+            self._closed, self._logged_at = 0, now
+
+    def remove(self, connection: LimitedProtocol) -> None:
+        self._strangers.pop(connection, None)
+        self._admitted.pop(connection, None)
+
+
+class LimitedProtocol(H11Protocol):
+    """Uvicorn's HTTP/1.1 with a limit on connections, and time limits where uvicorn has none.
+
+    These are the time until the headers are complete, and the time that closing takes.
+    """
+
+    transport: _ClosingTransport  # type: ignore[assignment]  # what uvicorn does with it is all that it can do
+
+    def __init__(
+        self,
+        table: Connections,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        # uvicorn copies this state into the scope of each request
+        super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
+        self.table = table
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._discarded = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(_ClosingTransport(transport, self.loop, self._is_sending))  # type: ignore[arg-type]
+        # uvicorn parses all that was read before anything else runs: 256 KiB in tiny chunks take half a second
+        transport.max_size = MAX_READ_BYTES  # type: ignore[attr-defined]  # of asyncio's transport for sockets
+        self.table.add(self)
+        self._watch_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.table.remove(self)
+        self._stop_header_timer()
+        self.transport.lost()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            self._discarded += len(data)
+            if self._discarded > MAX_UNREAD_BYTES:
+                self.transport.abort()
+            return
+        super().data_received(data)
+        self._watch_headers()
+
+    def on_response_complete(self) -> None:
+        self.table.release(self)
+        super().on_response_complete()
+        self._watch_headers()
+
+    def shutdown(self) -> None:
+        if self._is_sending():
+            self.transport.abort()  # the server's end does not wait for the rest of a request
+        else:
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            # the handler's own response can't follow this one
+            cycle.disconnected = True
+            cycle.message_event.set()
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:  # a response has begun
+            self.transport.close()
+
+    def _watch_headers(self) -> None:
+        """Have the timer run while the next request's headers are awaited, and only then."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._stop_header_timer()
+        elif self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _is_sending(self) -> bool:
+        """Return True if more of a request may arrive, of which the rest is not read."""
+        return self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
+
+
+class _ClosingTransport:
+    """A transport that closes within CLOSE_SECONDS, and lets the client read the response until then.
+
+    A socket that is closed with unread data resets the connection, and the response is lost.
+    """
+
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, is_sending: Callable[[], bool]
+    ) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._is_sending = is_sending
+        self._timer: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        if self.is_closing():
+            return
+        self._timer = self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
+        if self._is_sending():
+            with contextlib.suppress(OSError, RuntimeError):
+                self._transport.write_eof()
+                self._transport.resume_reading()
+        else:
+            self._transport.close()
+
+    def lost(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def is_closing(self) -> bool:
+        return self._timer is not None or self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        if not self.is_closing():
+            self._transport.write(data)
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)

@@ -1,0 +1,81 @@
+"""Files that a visitor of the page sends for an import: written to disk as they arrive, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from bot.web.limits import allow_body
+from config.texts import _
+from memory.errors import MnemeError
+from memory.imports.source import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+MAX_UPLOAD_BYTES = 64 * 1024**2
+"""Length of a file; `mneme import` takes longer ones."""
+MAX_UPLOADS = 4
+"""Uploads at a time, one for each visitor. So many files are on the disk at most."""
+_WRITE_BYTES = 1024**2
+
+
+class UploadRefused(MnemeError):
+    """A file is not taken."""
+
+
+class Uploads:
+    """Receives files, at most MAX_UPLOADS at a time."""
+
+    def __init__(self) -> None:
+        self._owners: set[str] = set()
+
+    @contextlib.asynccontextmanager
+    async def received(self, request: Request, owner: str) -> AsyncIterator[Path]:
+        """Write the body of a request to a file, which is deleted at the end of the block.
+
+        Raises UploadRefused if the file is too long, or if too many are being received.
+        """
+        if int(request.headers.get("content-length", "0")) > MAX_UPLOAD_BYTES:
+            raise UploadRefused(_too_long())
+        if owner in self._owners or len(self._owners) >= MAX_UPLOADS:
+            raise UploadRefused(_("Another file is being imported. Please try again when that is done."))
+        self._owners.add(owner)
+        try:
+            # a little more, so that a file without a length that is too long gets its sentence
+            allow_body(request.scope, MAX_UPLOAD_BYTES + 1024**2)
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"sent{_kind(request.query_params.get('name', ''))}"
+                with path.open("wb") as file:
+                    await _write_body(request, file)
+                yield path
+        finally:
+            self._owners.discard(owner)
+
+
+async def _write_body(request: Request, file: IO[bytes]) -> None:
+    waiting, length = bytearray(), 0
+    async for piece in request.stream():
+        length += len(piece)
+        if length > MAX_UPLOAD_BYTES:
+            raise UploadRefused(_too_long())
+        waiting += piece
+        if len(waiting) >= _WRITE_BYTES:
+            await asyncio.to_thread(file.write, bytes(waiting))
+            waiting.clear()
+    await asyncio.to_thread(file.write, bytes(waiting))
+
+
+def _kind(name: str) -> str:
+    """Return how a file's name ends if an import reads such files. Its name is the visitor's own choice."""
+    suffix = Path(name.rpartition("/")[2]).suffix.lower()
+    return suffix if suffix in KINDS else ""
+
+
+def _too_long() -> str:
+    return _("This file is too large for the page: import it with `mneme import PATH`.")
