@@ -1,0 +1,85 @@
+"""Text that every store and every protocol takes: valid Unicode, and for people without characters that hide."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories of Unicode: control, format, surrogates, private use, unassigned, separators of lines and paragraphs."""
+_JOINERS = frozenset("\u200c\u200d\ufe0f")
+"""Characters that emoji and some scripts need. They are shown between the characters that they join."""
+# A whole pair, half of one, or any other escape of JSON, so that an escaped backslash is not taken for the next one.
+_ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>\\u(?:[dD][89a-fA-F][0-9a-fA-F]{2}|0000))|\\(?:.|\Z)",
+    re.DOTALL,
+)
+_PAIR_BYTES = 12
+
+
+def valid_text(text: str) -> str:
+    """Return `text` as valid Unicode without NUL.
+
+    Surrogates that came apart are paired again. Half a pair and NUL become U+FFFD.
+    """
+    if text.isascii():
+        return text.replace("\0", "\ufffd") if "\0" in text else text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+
+
+def valid_json(value: object) -> object:
+    """Return a value of JSON with valid text in all of it, keys too. Raises RecursionError for a value too deep."""
+    match value:
+        case str():
+            return valid_text(value)
+        case dict():
+            return {valid_text(str(key)): valid_json(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [valid_json(inner) for inner in value]
+    return value
+
+
+def visible_text(text: str) -> str:
+    """Return `text` with each character that hides, or that turns the direction of others, as its code: `\\u202e`.
+
+    Line breaks and tabs stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    for at, character in enumerate(text):
+        joins = character in _JOINERS and 0 < at < len(text) - (character != "\ufe0f") and not text[at - 1].isascii()
+        if character in "\n\t" or joins or unicodedata.category(character) not in _HIDING:
+            shown.append(character)
+        else:
+            code = ord(character)
+            shown.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return "".join(shown)
+
+
+class JsonRepair:
+    """Replaces half a surrogate and NUL in a stream of JSON by U+FFFD, wherever the stream is cut."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Return what is certain by now. The rest is at most an unfinished pair of escapes."""
+        return self._repaired(self._rest + chunk, _PAIR_BYTES)
+
+    def end(self) -> bytes:
+        return self._repaired(self._rest, 0)
+
+    def _repaired(self, data: bytes, held_bytes: int) -> bytes:
+        pieces: list[bytes] = []
+        at, end = 0, len(data)
+        for escape in _ESCAPES.finditer(data):
+            if escape.start() > len(data) - held_bytes:
+                end = escape.start()
+                break
+            if escape["half"]:
+                pieces += (data[at : escape.start()], b"\\ufffd")
+                at = escape.end()
+        self._rest = data[end:]
+        return b"".join((*pieces, data[at:end]))
