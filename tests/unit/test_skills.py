@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
+import sys
 import zipfile
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,6 +90,80 @@ def test_a_skill_is_what_the_open_form_says() -> None:
 def test_what_is_none_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(SkillRefused, match=r"\S+ \S+"):
         read_skill(text)
+
+
+def skill_with(matter: str) -> str:
+    return f"---\nname: trains\ndescription: Looks up trains.\n{matter}\n---\n"
+
+
+def aliases(levels: int) -> str:
+    """Return YAML in which each level repeats the one before nine times."""
+    names = [f"a{level}" for level in range(levels)]
+    lines = [f"{name}: &{name} [{', '.join([f'*{former}'] * 9)}]" for former, name in pairwise(names)]
+    return "\n".join(["a0: &a0 [x]", *lines])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        skill_with(aliases(9)),
+        skill_with("a: &a b"),
+        skill_with("a: *a"),
+        skill_with("a: b\n" * 300_000),
+        skill_with("a: " + "9" * 200_000),
+        skill_with("a: " + "[" * 200),
+        skill_with("a: " + "{a: " * 200),
+        skill_with("? [a]\n: b"),
+        f"---\nname: {'9' * 6_000}\ndescription: x\n---\n",
+        "---\nname: &a trains\ndescription: *a\n---\n",
+        "---\nname: {a: b}\ndescription: x\n---\n",
+        '---\nname: "trains\\ud83d"\ndescription: x\n---\n',
+    ],
+    ids=["aliases", "anchor", "alias", "lines", "digits", "lists", "maps", "key", "name", "repeated", "type", "half"],
+)
+def test_hostile_front_matter_is_refused_without_much_work(text: str) -> None:
+    steps = 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        with pytest.raises(SkillRefused, match=r"\S+ \S+"):
+            read_skill(text)
+    finally:
+        sys.setprofile(None)
+    assert steps < 300_000
+
+
+def test_numbers_and_dates_in_front_matter_stay_texts() -> None:
+    text = f"---\nname: 2026-01-02\ndescription: {'7' * 900}\nversion: {'9' * 4_500}\n---\n"
+    assert read_skill(text) == Skill("2026-01-02", "7" * 900)
+
+
+def test_description_with_hiding_characters_shows_their_codes() -> None:
+    skill = read_skill('---\nname: trains\ndescription: "half \\ud83d, NUL \\0, \\u202eover"\n---\n')
+    assert skill.description == "half \\ud83d, NUL \\u0000, \\u202eover"
+
+
+async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skills, parsed = Skills(tmp_path), []
+    monkeypatch.setattr("pipeline.skills.read_skill", lambda text: parsed.append(text) or read_skill(text))
+    folder = put(tmp_path, "trains", skill_with("a: *a"))
+    for _ in range(3):
+        assert await skills.all() == []
+    assert len(parsed) == 1
+    (folder / "SKILL.md").write_text(TRAINS)
+    assert [skill.name for skill in await skills.all()] == ["trains"]
+
+
+async def test_skill_file_with_an_undecodable_name_is_listed(tmp_path: Path) -> None:
+    folder = put(tmp_path, "trains", TRAINS)
+    (folder / os.fsdecode(b"half-\xff.txt")).write_text("x")
+    text = await Skills(tmp_path).text("trains")
+    assert text.encode().decode() == text
+    assert "half-" in text
 
 
 @given(st.text())
