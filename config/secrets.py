@@ -41,7 +41,7 @@ _ODD = re.compile(
     # a line break inside of a key: what follows it looks like the key too
     r"|(?<=[A-Za-z0-9_+/=-]{7}[A-Za-z0-9_=])(?:\r?\n|\\r\\n|\\n)(?=[A-Za-z_+/=-]{0,100}\d)"
     r"(?=[A-Za-z0-9_+/=-]{6,200}(?:[\s.,;\"'\\]|$)))"
-    "|[^\\W\\d_][\u0300-\u036f]+"
+    "|[^\\W\\d_][\u0300-\u036f]{1,30}"
     "|[\u00a0\u00b2\u00b3\u00b9\u2000-\u209f\u2100-\u218f\u2460-\u24ff\u3000\ufb00-\ufb06\ufe30-\ufe6f\uff00-\uffef"
     "\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]+"
 )

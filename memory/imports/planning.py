@@ -18,8 +18,8 @@ from memory.imports.items import (
     LeftOut,
     digest_of,
 )
-from memory.messages import storable
 from memory.store.entry_rows import LONGEST_CONTENT
+from memory.text.validity import valid_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,9 +103,10 @@ def pieces(
 
 
 def _with_short_id(item: Item) -> Item:
-    if isinstance(item, ImportedConversation) and len(item.source_id) > MAX_ID_CHARS:
-        return replace(item, source_id=digest_of(item.source_id))
-    return item
+    if not isinstance(item, ImportedConversation):
+        return item
+    source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else digest_of(item.source_id)
+    return replace(item, source_id=valid_text(source_id))
 
 
 def _memory(
@@ -165,5 +166,5 @@ def _storable(message: ImportedMessage, report: ImportReport) -> ImportedMessage
     report.messages += 1
     report.first = min(report.first or message.at, message.at)
     report.last = max(report.last or message.at, message.at)
-    speaker = None if message.speaker is None else storable(message.speaker)[:MAX_ID_CHARS]
-    return replace(message, text=storable(text)[:MAX_MESSAGE_CHARS], speaker=speaker)
+    speaker = None if message.speaker is None else valid_text(message.speaker)[:MAX_ID_CHARS]
+    return replace(message, text=valid_text(text)[:MAX_MESSAGE_CHARS], speaker=speaker)

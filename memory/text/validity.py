@@ -16,16 +16,40 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 _PAIR_BYTES = 12
+_MAX_MARKS = 30
+_GRAPHEME_JOINER = "\u034f"
+_MAYBE_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
+"""Combining marks are neither words nor spaces. Emoji and punctuation are not either, and pass unchanged."""
+
+
+def storable(text: str) -> str:
+    """Return `text` as UTF-8 can hold it. Surrogates that came apart are paired again; half a pair becomes U+FFFD.
+
+    Endless runs of combining marks are broken as the Stream-Safe Text Format of Unicode does (UAX #15), since the time
+    to normalize one grows with the square of its length.
+    """
+    if text.isascii():
+        return text
+    # models write half a surrogate if a stream cuts an emoji in two
+    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _MAYBE_MARKS.sub(lambda run: _stream_safe(run.group()), paired)
 
 
 def valid_text(text: str) -> str:
-    """Return `text` as valid Unicode without NUL.
+    """Return `text` as every protocol takes it: as `storable` does, and with U+FFFD for NUL."""
+    return storable(text).replace("\0", "\ufffd")
 
-    Surrogates that came apart are paired again. Half a pair and NUL become U+FFFD.
-    """
-    if text.isascii():
-        return text.replace("\0", "\ufffd") if "\0" in text else text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+
+def _stream_safe(run: str) -> str:
+    pieces: list[str] = []
+    marks = 0
+    for character in run:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MAX_MARKS:
+            pieces.append(_GRAPHEME_JOINER)
+            marks = 1
+        pieces.append(character)
+    return "".join(pieces)
 
 
 def valid_json(value: object) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,6 +15,7 @@ from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.search.questions import is_question
 from memory.search.search import Filter
+from memory.text.validity import valid_text
 from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
@@ -178,13 +179,13 @@ class ToolLoop:
 
         async def on_text(piece: str) -> None:
             turn.partial += piece
-            await _show_safely(turn.channel.show_text(turn.partial))
+            await _show_safely(turn.channel.show_text(valid_text(turn.partial)))
 
         async def on_wait(what: str) -> None:
             await _show_safely(turn.channel.show_waiting(what))
 
         request = ModelRequest(messages, used.budget.tools, session_id=turn.session.id, on_wait=on_wait)
-        return await turn.talking.complete(request, on_text)
+        return _with_valid_text(await turn.talking.complete(request, on_text))
 
     def _check_calls(self, calls: tuple[ToolCall, ...], used: _TurnUsage) -> None:
         for call in calls:
@@ -251,6 +252,12 @@ class ToolLoop:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
         turn.produced.append(Message(Role.ASSISTANT, text, self.clock(), provenance=turn.provenance_of(text)))
         turn.partial = ""
+
+
+def _with_valid_text(answer: ModelAnswer) -> ModelAnswer:
+    """Repair what a model wrote: it becomes part of the next request, and half an emoji would fail that."""
+    calls = tuple(ToolCall(*map(valid_text, (call.id, call.name, call.arguments))) for call in answer.tool_calls)
+    return replace(answer, text=valid_text(answer.text), tool_calls=calls)
 
 
 async def _can_set_reminders(turn: Turn) -> bool:

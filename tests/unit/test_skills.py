@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import zipfile
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -148,12 +149,17 @@ def test_description_with_hiding_characters_shows_their_codes() -> None:
 
 
 async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    skills, parsed = Skills(tmp_path), []
-    monkeypatch.setattr("pipeline.skills.read_skill", lambda text: parsed.append(text) or read_skill(text))
+    skills, parsed = Skills(tmp_path), Counter[str]()
+
+    def count(text: str) -> Skill:
+        parsed[text] += 1
+        return read_skill(text)
+
+    monkeypatch.setattr("pipeline.skills.read_skill", count)
     folder = put(tmp_path, "trains", skill_with("a: *a"))
     for _ in range(3):
         assert await skills.all() == []
-    assert len(parsed) == 1
+    assert parsed.total() == 1
     (folder / "SKILL.md").write_text(TRAINS)
     assert [skill.name for skill in await skills.all()] == ["trains"]
 
