@@ -1,4 +1,4 @@
-"""Reads JSON documents that anybody may have written, in bounded memory.
+"""Reads JSON documents of strangers in bounded memory.
 
 ijson streams, but it may store the path of every nesting level and a whole key, string or number, and it hands over the
 events of a chunk only once all of them exist. So each chunk is checked before ijson sees it, by methods of bytes, which
@@ -37,13 +37,13 @@ class BoundedJson:
 
     Args:
         file: The document. Bytes that are no JSON pass through, since the parser refuses them.
-        builds_values: Whether the reader builds values, so that what is read between two calls of `begin_value` is
-            limited too.
+        max_value_items: The number of items between two calls of `begin_value`, if the reader builds values. Their
+            bytes are limited to MAX_VALUE_BYTES then.
     """
 
-    def __init__(self, file: IO[bytes], *, builds_values: bool = False) -> None:
+    def __init__(self, file: IO[bytes], *, max_value_items: int | None = None) -> None:
         self._file = file
-        self._builds_values = builds_values
+        self._max_value_items = max_value_items
         self._depth = 0
         self._in_string = False
         self._is_escaped = False  # the next byte follows a backslash
@@ -56,18 +56,19 @@ class BoundedJson:
         """Return the next chunk, with the whole of a string that begins in it."""
         chunks = [self._file.read(CHUNK_BYTES if size < 0 else min(size, CHUNK_BYTES))]
         if chunks[0]:
-            self._check(chunks[0])
+            self.check(chunks[0])
         # the parser would begin again with an unfinished string for each chunk
         while self._in_string and chunks[-1]:
             chunks.append(self._file.read(CHUNK_BYTES))
-            self._check(chunks[-1])
+            self.check(chunks[-1])
         return b"".join(chunks)
 
     def begin_value(self) -> None:
         """Count the size of the next value from here."""
         self._value_bytes = self._value_items = 0
 
-    def _check(self, chunk: bytes) -> None:
+    def check(self, chunk: bytes) -> None:
+        """Check the next bytes of the document. Raises TooComplex."""
         outside = self._check_strings(chunk)
         if max(map(len, (self._outside + outside).translate(_SEPARATORS).split()), default=0) > MAX_NUMBER_BYTES:
             raise TooComplex("a number is too long")
@@ -77,10 +78,10 @@ class BoundedJson:
             self._depth += 1 if bracket in b"[{" else -1
             if self._depth > MAX_DEPTH:
                 raise TooComplex("it is nested too deeply")
-        if self._builds_values:
+        if self._max_value_items is not None:
             self._value_bytes += len(chunk)
             self._value_items += len(brackets) + outside.count(b",")
-            if self._value_bytes > MAX_VALUE_BYTES or self._value_items > MAX_VALUE_ITEMS:
+            if self._value_bytes > MAX_VALUE_BYTES or self._value_items > self._max_value_items:
                 raise TooComplex("a value is too large")
 
     def _check_strings(self, chunk: bytes) -> bytes:
@@ -153,7 +154,7 @@ def values(file: IO[bytes], prefix: str) -> Iterator[Any]:
     """Yield the values at a path, as ijson writes paths. Raises ValueError for a damaged document."""
     import ijson
 
-    bounded = BoundedJson(file, builds_values=True)
+    bounded = BoundedJson(file, max_value_items=MAX_VALUE_ITEMS)
     try:
         for value in ijson.items(bounded, prefix, use_float=True, buf_size=CHUNK_BYTES):
             bounded.begin_value()

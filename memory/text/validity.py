@@ -12,7 +12,7 @@ _JOINERS = frozenset("\u200c\u200d\ufe0f")
 # A whole pair, half of one, or any other escape of JSON, so that an escaped backslash is not taken for the next one.
 _ESCAPES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(?P<half>\\u(?:[dD][89a-fA-F][0-9a-fA-F]{2}|0000))|\\(?:.|\Z)",
+    rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\(?:.|\Z)",
     re.DOTALL,
 )
 _PAIR_BYTES = 12
@@ -83,7 +83,7 @@ def visible_text(text: str) -> str:
 
 
 class JsonRepair:
-    """Replaces half a surrogate and NUL in a stream of JSON by U+FFFD, wherever the stream is cut."""
+    """Replaces half a surrogate in a stream of JSON by U+FFFD. The stream may be cut anywhere."""
 
     def __init__(self) -> None:
         self._rest = b""

@@ -52,7 +52,7 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
     answers = {row["file"]: row["answer"] for row in map(json.loads, printed.splitlines())}
     assert child.returncode == 0, f"it ended at {[*files][len(answers) :][:1]}"
     refused = {name for name, answer in answers.items() if "nothing was imported" in answer}
-    # of these all is readable, and what is too long in them is cut or left out
+    # These are readable. Texts that are too long in them are cut or left out.
     assert set(files) - refused == {
         *("citations.json", "list_memory.jsonl", "lone_surrogates.json", "long_chat.zip", "long_name.jsonl"),
         *("notes.md", "omitted.txt", "passwords.txt", "section.md", "tags.json"),

@@ -1,4 +1,4 @@
-"""Files that attack whoever reads them: nested deeply, endless in one place, or far larger than they look."""
+"""Files that attack their reader: nested deeply, endless in one place, or far larger than they look."""
 
 from __future__ import annotations
 

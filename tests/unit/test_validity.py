@@ -1,4 +1,4 @@
-"""Text is made valid and visible, wherever it comes from."""
+"""Text is made valid and visible."""
 
 from __future__ import annotations
 
@@ -105,4 +105,4 @@ def test_json_repair_gives_valid_json_however_cut(value: object, cuts: list[int]
     repaired = b"".join(repair.feed(document[start:end]) for start, end in pairwise(places)) + repair.end()
     decoded = json.loads(repaired)
     json.dumps(decoded, ensure_ascii=False).encode()
-    assert decoded == valid_json(json.loads(document))
+    assert valid_json(decoded) == valid_json(json.loads(document))
