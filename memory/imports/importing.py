@@ -58,8 +58,8 @@ _PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Her
 UNDONE = N_("The import was undone while it ran: nothing more is imported.")
 _BATCH_PIECES = 50
 """Pieces that are read at a time in a thread, if they are short."""
-_READERS = 2
-"""Threads that read files at the same time. The others of the pool stay free for chats."""
+_READERS = 1
+"""Threads that read files at the same time: two would make each step of a chat's turn wait twice as long."""
 _TOO_COMPLEX = N_("{file} is nested deeper, or has longer values, than an export does: nothing was imported.")
 
 

@@ -8,7 +8,6 @@ import stat
 import sys
 import zipfile
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +26,7 @@ from pipeline.skills import (
     read_skill,
     skill_prompt,
 )
+from tests.support.hostile_skills import crafted_skills, skill_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,37 +93,9 @@ def test_what_is_none_is_refused_in_a_sentence(text: str) -> None:
         read_skill(text)
 
 
-def skill_with(matter: str) -> str:
-    return f"---\nname: trains\ndescription: Looks up trains.\n{matter}\n---\n"
-
-
-def aliases(levels: int) -> str:
-    """Return YAML in which each level repeats the one before nine times."""
-    names = [f"a{level}" for level in range(levels)]
-    lines = [f"{name}: &{name} [{', '.join([f'*{former}'] * 9)}]" for former, name in pairwise(names)]
-    return "\n".join(["a0: &a0 [x]", *lines])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        skill_with(aliases(9)),
-        skill_with("a: &a b"),
-        skill_with("a: *a"),
-        skill_with("a: b\n" * 300_000),
-        skill_with("a: " + "9" * 200_000),
-        skill_with("a: " + "[" * 200),
-        skill_with("a: " + "{a: " * 200),
-        skill_with("? [a]\n: b"),
-        f"---\nname: {'9' * 6_000}\ndescription: x\n---\n",
-        "---\nname: &a trains\ndescription: *a\n---\n",
-        "---\nname: {a: b}\ndescription: x\n---\n",
-        '---\nname: "trains\\ud83d"\ndescription: x\n---\n',
-    ],
-    ids=["aliases", "anchor", "alias", "lines", "digits", "lists", "maps", "key", "name", "repeated", "type", "half"],
-)
-def test_hostile_front_matter_is_refused_without_much_work(text: str) -> None:
-    steps = 0
+@pytest.mark.parametrize("name", crafted_skills())
+def test_hostile_front_matter_is_refused_without_much_work(name: str) -> None:
+    text, steps = crafted_skills()[name], 0
 
     def count(*_: object) -> None:
         nonlocal steps
