@@ -21,6 +21,7 @@ LONGEST_NAME = 60
 """Characters of a name of secrets, with what a look behind or ahead of it takes in."""
 MOST_WORDS = 6
 """Words of a secret: what has more is a sentence."""
+MAX_WORD_CHARS = 1_000
 
 _WORD = re.compile(r"[^\s.,;:!?…。，；：！？()\[\]\"“”„«»<>{}]+(?:[.'’-][^\W_]+)*")
 _GAP = re.compile(r"[ \t]+")
@@ -31,8 +32,15 @@ _FEW = re.compile(r"\d{1,2}\W?")
 
 
 _OPEN, _SHUT = "\\\\{0,2}[\"'`“„«‘「『]", "\\\\{0,2}[\"'`”“»’」』]"
-# A mask, or what stands where a secret will: a placeholder, a variable, nothing.
-_NO_SECRET = rf"(?!(?:{_OPEN})?(?:\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
+# A command or a path of the bot, which a text about secrets may name: `password: /memory`.
+COMMAND = r"(?:/[a-z_]{1,32}(?:_\d{1,12}|@\w{1,40})?){1,3}(?![^\s.,;:!?\"'`“”»’」』)\]}*\\])"
+_COMMAND = re.compile(COMMAND)
+_HAN_COMMAND = re.compile(f"(?:[^\\x00-\\x7f]|[:=]){{0,3}}{COMMAND}")  # no space parts it from the words before it
+_MARKUP = "\"'`“„«‘「『*_"
+# The mask itself, a command, or a placeholder of a secret: a variable, nothing.
+_NO_SECRET = (
+    rf"(?!(?:{_OPEN})?(?:{COMMAND}|\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
+)
 
 
 def _sign(group: str) -> str:
@@ -130,9 +138,16 @@ def announced(text: str, small: str) -> Iterator[tuple[int, int]]:
 
 
 def _telling(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """What no sentence would say."""
+    """Find the secrets that no sentence would say."""
+    long_until = 0
     for name in _named_in(small, rule.any_names, cues):
+        # names inside a long secret are not tried again, each up to its end
+        if name.end() < long_until - MAX_WORD_CHARS:
+            continue
         match = rule.telling.match(text, name.end())
+        long_until = max(long_until, match.end() if match is not None else 0)
+        if match is not None and rule.words.is_han and _HAN_COMMAND.match(match[match.lastgroup or 0]):
+            continue
         # a single word behind a colon can be what the password is like: `Password: required`
         if match is not None and (match["alone"] or "").strip(".\"'`").lower() not in QUALITIES:
             yield match.span(match.lastgroup or 0)
@@ -162,10 +177,13 @@ def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -
         return None
     if not is_listed:
         start = _OPENING.match(small, start).end()  # type: ignore[union-attr]  # it matches nothing, too
-    words = list(_words(small, start))
+    # those that decide: a text may go on for a million more
+    words = list(itertools.islice(_words(small, start), MOST_WORDS + 1))
     value = list(itertools.takewhile(lambda word: word.group().replace("’", "'") not in LIGHT, words))
     # behind a colon or a dash stands the password alone, or a sentence
     goes_on = (is_listed or is_dash) and len(value) < len(words)
+    if any(_COMMAND.match(word.group().lstrip(_MARKUP)) for word in value):
+        return None
     if goes_on or not 0 < len(value) <= (1 if is_dash and not rule.words.mine else MOST_WORDS):
         return None
     if all(_says_something(rule, word.group(), strict=is_listed) for word in value):
@@ -176,7 +194,7 @@ def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -
 
 
 def _words(small: str, start: int) -> Iterator[re.Match[str]]:
-    while (word := _WORD.match(small, start)) is not None:
+    while (word := _WORD.match(small, start, start + MAX_WORD_CHARS)) is not None:
         yield word
         gap = _GAP.match(small, word.end())
         if gap is None:
@@ -197,7 +215,7 @@ def _says_something(rule: _Rule, word: str, *, strict: bool) -> bool:
 
 
 def _han_value(rule: _Rule, small: str, start: int) -> tuple[int, int] | None:
-    match = _HAN_VALUE.match(small, start)
+    match = _HAN_VALUE.match(small, start) if _COMMAND.match(small, start) is None else None
     value = match.group() if match is not None else ""
     # these end a sentence, as in `密码是错的`
     if match is None or value.startswith(HAN_LIGHT) or value.endswith(("的", "了", "吗", "呢")):

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MASK = "[secret]"
+_STRETCH_CHARS = 17_000
+"""Characters by which stretches of a long text overlap: more than the longest secret."""
+_SEAM_CHARS = 500
+_SPACE = re.compile(r"\s")
 
 
 class _Secret(NamedTuple):
@@ -37,7 +41,7 @@ _ODD = re.compile(
     # a line break inside of a key: what follows it looks like the key too
     r"|(?<=[A-Za-z0-9_+/=-]{7}[A-Za-z0-9_=])(?:\r?\n|\\r\\n|\\n)(?=[A-Za-z_+/=-]{0,100}\d)"
     r"(?=[A-Za-z0-9_+/=-]{6,200}(?:[\s.,;\"'\\]|$)))"
-    "|[^\\W\\d_][\u0300-\u036f]+"
+    "|[^\\W\\d_][\u0300-\u036f]{1,30}"
     "|[\u00a0\u00b2\u00b3\u00b9\u2000-\u209f\u2100-\u218f\u2460-\u24ff\u3000\ufb00-\ufb06\ufe30-\ufe6f\uff00-\uffef"
     "\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]+"
 )
@@ -53,10 +57,10 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(
             # the whole block; of one without an end, what follows of its headers and its characters, in JSON too
             # only from where a row of dashes begins: a long one would be tried from each of its dashes
-            rf"(?<!{_DASH}){_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
+            rf"(?<!{_DASH}){_DASHES}BEGIN {_KEY_BLOCK}(?:(?:(?!BEGIN )[^\"]){{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
             r"|(?:(?:\s|\\{1,4}[rnt]|[>|*]){1,20}(?:[A-Z][A-Za-z-]{2,20}: ?[^\s\\\"]{1,80}|[A-Za-z0-9+/=]{20,}"
             r"|[A-Za-z0-9+/=]+(?=[ \t]*(?:[\r\n\\\"]|$))))*)"
-            r"|PuTTY-User-Key-File-\d[^\"]{0,16000}?Private-MAC: ?[0-9a-f]*"
+            r"|PuTTY-User-Key-File-\d(?:(?!PuTTY)[^\"]){0,16000}?Private-MAC: ?[0-9a-f]*"
             r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|\bnsec1[a-z0-9]{40,}|\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{80,}"
         ),
     ),
@@ -189,7 +193,23 @@ def _masked(text: str, places: Sequence[int], secrets: Iterator[_Secret] | Seque
 
 
 def _secrets(text: str) -> Iterator[_Secret]:
-    """All secrets of a plain text. They may overlap; of those that do, the one that comes first says what it is."""
+    """Find all secrets of a plain text. They may overlap; the first of those that do says what kind it is.
+
+    A long text is searched in overlapping stretches: a search in a million characters would stop all other threads.
+    """
+    start, end = 0, min(len(text), 2 * _STRETCH_CHARS)
+    while True:
+        for secret in _secrets_in(text[start:end]):
+            yield _Secret(secret.start + start, secret.end + start, secret.what)
+        if end == len(text):
+            return
+        # behind a space, so that no word is seen without its beginning
+        seam = _SPACE.search(text, start + _STRETCH_CHARS, start + _STRETCH_CHARS + _SEAM_CHARS)
+        start = seam.end() if seam is not None else start + _STRETCH_CHARS
+        end = min(len(text), start + 2 * _STRETCH_CHARS)
+
+
+def _secrets_in(text: str) -> Iterator[_Secret]:
     small = _small(text)
     yield from _shapes(text, small)
     yield from (_Secret(start, end, N_("a password")) for start, end in announced(text, small))

@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from memory.text import validity
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
+
+
+storable = validity.storable
+"""Available here too, since most texts that are stored are those of messages."""
 
 
 class Role(StrEnum):
@@ -136,12 +142,6 @@ def in_one(messages: Iterable[Message]) -> Passage:
     """Messages as one passage, a line break between them."""
     texts = list(messages)
     return Passage("\n".join(message.content for message in texts), worst(message.provenance for message in texts))
-
-
-def storable(text: str) -> str:
-    """`text` as UTF-8 can hold it: surrogates that came apart are paired again, half a pair becomes U+FFFD."""
-    # models write half a surrogate where a stream cuts an emoji in two
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def groups(messages: Iterable[Message]) -> list[list[Message]]:

@@ -13,6 +13,7 @@ from config.secrets import without_secrets
 from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
+from memory.text.validity import valid_text
 from pipeline.models.client import is_on_this_machine, tls_context
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class LightRag:
         # that is how LightRAG says that it found nothing
         if not isinstance(result, str) or "[no-context]" in result:
             return Passage("")
-        return Passage(result.strip(), _origin(answer.get("references")))
+        return Passage(valid_text(result.strip()), _origin(answer.get("references")))
 
     async def forget(self) -> None:
         """Delete every document that we sent. Raises LightRagError when that can't be done."""

@@ -14,12 +14,14 @@ import tempfile
 import unicodedata
 import zipfile
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from config.texts import _, in_line
 from memory.errors import MnemeError
-from memory.transfer.archive import BROKEN_ZIP, is_plain, stays_inside
+from memory.text.validity import valid_text, visible_text
+from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +31,9 @@ FOLDER = "skills"
 SKILL_FILE = "SKILL.md"
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 """Characters, as the specification has them."""
+MAX_MATTER_CHARS = 6_000
+MAX_MATTER_DEPTH = 6
+"""The size of the front matter of a SKILL.md. The specification asks for some hundred characters."""
 PROMPT_TOKENS = 200
 """What the names and descriptions of all skills may cost in each request."""
 PROMPT_HEADER = "# Skills\nBefore you do what one of them is for, read it with skill_read:"
@@ -38,6 +43,8 @@ LARGEST_FILE = 256_000
 """Bytes of a text that is read."""
 LARGEST_ZIP, MOST_FILES = 4_000_000, 100
 """Bytes of a skill's zip file, and of all that is in it; and how many files that may be."""
+_MAX_ENTRIES = 10_000
+"""Entries of a zip file that is opened to look for a skill, with those that other programs add."""
 _FENCE = "---"
 _BROKEN = (*BROKEN_ZIP, ValueError)
 
@@ -75,7 +82,7 @@ class Skills:
         return [skill for skill in (await asyncio.to_thread(self.look)).values() if isinstance(skill, Skill)]
 
     def look(self) -> dict[str, Skill | str]:
-        """What each folder holds: a skill, or why it is none. Blocking; what has changed is read again."""
+        """Return the skill in each folder, or why there is none. Blocking; files that have changed are read again."""
         try:
             folders = sorted(path for path in self._root.iterdir() if path.is_dir() and not path.name.startswith("."))
         except OSError:  # most installations have none
@@ -86,11 +93,10 @@ class Skills:
             try:
                 state = (folder / SKILL_FILE).stat()
                 key = (folder, state.st_mtime_ns, state.st_size)
-                read[key] = found[folder.name] = self._read.get(key) or _skill_in(folder)
+                # a refused one is not parsed again with each message either
+                read[key] = found[folder.name] = self._read.get(key) or _skill_or_reason(folder)
             except OSError:
                 found[folder.name] = _("it has no {file} that can be read", file=SKILL_FILE)
-            except SkillRefused as error:
-                found[folder.name] = str(error)
         self._read = read
         return found
 
@@ -111,7 +117,7 @@ class Skills:
             content = opened.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE or b"\0" in content:
             raise SkillRefused(f"{file} is no text, or too long to be read")
-        text = content.decode("utf-8", "replace")
+        text = valid_text(content.decode("utf-8", "replace"))
         others = [other for other in _names(folder) if other not in (file, SKILL_FILE)]
         return f"{text.rstrip()}\n\n[other files: {', '.join(others)}]" if others else text.rstrip()
 
@@ -178,6 +184,8 @@ def is_zip(content: bytes) -> bool:
 def read_package(content: bytes) -> SkillPackage | None:
     """The skill in a zip file, at its top or in its one folder; None without SKILL.md. Raises SkillRefused."""
     try:
+        if count_entries(io.BytesIO(content)) > _MAX_ENTRIES:
+            return None
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _BROKEN:  # it may be anything, such as a damaged document of an office program
         return None
@@ -229,33 +237,50 @@ def _is_clutter(entry: zipfile.ZipInfo) -> bool:
 
 
 def read_skill(text: str) -> Skill:
-    """The skill that a SKILL.md is about. Raises SkillRefused where its front matter is not what the form asks for."""
-    import yaml  # needs its tenth of a second only where there are skills
-
-    lines = text.removeprefix("\ufeff").splitlines()
+    """Read the skill that a SKILL.md describes. Raises SkillRefused if its front matter breaks the specification."""
+    # no more than the front matter is cut into lines: the file may have a hundred thousand
+    lines = text[: MAX_MATTER_CHARS + 2 * LONGEST_NAME].removeprefix("\ufeff").splitlines()
     closing = next((at for at, line in enumerate(lines) if at and line.rstrip() == _FENCE), 0)
     if not lines or lines[0].rstrip() != _FENCE or not closing:
         raise SkillRefused(
             _("{file} does not begin with its name and description between lines of ---.", file=SKILL_FILE)
         )
-    try:
-        matter = yaml.safe_load("\n".join(lines[1:closing]))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SkillRefused(_("The first lines of {file} can't be read.", file=SKILL_FILE)) from error
-    matter = matter if isinstance(matter, dict) else {}
+    matter = _front_matter("\n".join(lines[1:closing]))
     name, description = matter.get("name"), matter.get("description")
     if not isinstance(name, str) or not is_name(name):
+        shown = visible_text(name[:LONGEST_NAME]) if isinstance(name, str) else type(name).__name__
         raise SkillRefused(
             _(
                 "The name of a skill has up to {n} small letters, digits and single hyphens, and {name!r} is none.",
                 n=LONGEST_NAME,
-                name=str(name)[:LONGEST_NAME],
+                name=shown,
             )
         )
-    plain = " ".join(description.split()) if isinstance(description, str) else ""
+    plain = " ".join(visible_text(description).split()) if isinstance(description, str) else ""
     if not 0 < len(plain) <= LONGEST_DESCRIPTION:
         raise SkillRefused(_("The description of a skill has 1 to {n} characters.", n=LONGEST_DESCRIPTION))
     return Skill(unicodedata.normalize("NFKC", name), plain)
+
+
+def _front_matter(text: str) -> dict[str, object]:
+    """Parse front matter: a mapping of texts, lists and mappings. Raises SkillRefused if it is anything else.
+
+    A text stays one, whatever it looks like: a number of 6,000 digits is no number here. Anchors are refused before
+    the parser repeats what an alias stands for, and so is deep nesting.
+    """
+    import yaml  # needs its tenth of a second only if there are skills
+
+    try:
+        depth = 0
+        # events come one by one, so that the parser is stopped at the first that is refused
+        for event in yaml.parse(text, Loader=yaml.BaseLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_MATTER_DEPTH or getattr(event, "anchor", None) is not None:
+                raise SkillRefused(_("The first lines of {file} can't be read.", file=SKILL_FILE))
+        matter = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  # it makes texts, lists and mappings only
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise SkillRefused(_("The first lines of {file} can't be read.", file=SKILL_FILE)) from error
+    return matter if isinstance(matter, dict) else {}
 
 
 def is_name(name: str) -> bool:
@@ -276,6 +301,13 @@ def package_of(name: str, description: str, body: str) -> SkillPackage:
     return SkillPackage(read_skill(text), {SKILL_FILE: text.encode()})
 
 
+def _skill_or_reason(folder: Path) -> Skill | str:
+    try:
+        return _skill_in(folder)
+    except SkillRefused as error:
+        return str(error)
+
+
 def _skill_in(folder: Path) -> Skill:
     with (folder / SKILL_FILE).open("rb") as file:
         skill = read_skill(file.read(LARGEST_FILE).decode("utf-8", "replace"))
@@ -285,4 +317,6 @@ def _skill_in(folder: Path) -> Skill:
 
 
 def _names(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())[:MOST_FILES]
+    files = islice((path for path in folder.rglob("*") if path.is_file()), MOST_FILES)
+    # a name on disk may be any bytes
+    return sorted(visible_text(path.relative_to(folder).as_posix()) for path in files)

@@ -37,6 +37,8 @@ cli = typer.Typer(
 )
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
 TALK, MEMORY, PROGRAMS, UPKEEP = "Talk", "Memory", "Other programs", "Upkeep"
+SWITCH_SECONDS = 0.001
+"""How long a thread may run until another one gets the interpreter."""
 EXAMPLES = """\
 Examples:
 
@@ -146,6 +148,8 @@ def run() -> None:
         raise ConfigurationError(
             f"TELEGRAM_BOT_TOKEN is missing{_read()}: get one from @BotFather, or run `mneme setup`."
         )
+    # a thread that reads a file must not keep a chat waiting at each step of its turn
+    sys.setswitchinterval(SWITCH_SECONDS)
     asyncio.run(_run(settings))
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from config.texts import N_
-from memory.imports.items import ImportedMemory, LeftOut, moment_of
+from memory.imports.items import ImportedMemory, LeftOut, moment_of, plausible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from memory.imports.items import Item
     from memory.imports.source import ImportSource
 
-_OBSERVED = re.compile(r"<!--\s*observed:\s*(?P<day>\d{4}-\d\d-\d\d)[^|>]*(?:\|\s*status:\s*(?P<status>\w+))?[^>]*-->")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Each quantifier is bounded or ends where the next one begins: anybody may have written the text.
+_OBSERVED = re.compile(
+    r"<!--\s{0,20}observed:\s{0,20}(?P<day>\d{4}-\d\d-\d\d)[^|<>]{0,200}"
+    r"(?:\|\s{0,20}status:\s{0,20}(?P<status>\w{1,40}))?[^<>]{0,200}?-->"
+)
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
 _HERMES = "\n§\n"
-LONGEST = 2_000
-"""Characters of a memory: what is longer is a document."""
+MAX_MEMORY_CHARS = 2_000
+"""Characters of a memory. A longer text is a document."""
 
 
 class NanobotReader:
@@ -44,7 +47,7 @@ class NanobotReader:
             for line in source.lines(name):
                 if line.strip():
                     row = json.loads(line)
-                    at = datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone)
+                    at = plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
                     yield ImportedMemory(str(row["content"]).strip(), at)
 
 
@@ -115,7 +118,7 @@ def _observed(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
 
 def _memories(text: str, at: datetime | None) -> Iterator[Item]:
     """The items of lists and the paragraphs of a text, without headings, code and comments."""
-    text = _FRONT_MATTER.sub("", _COMMENT.sub("", text))
+    text = _FRONT_MATTER.sub("", _without_comments(text))
     is_code, paragraph = False, ""
     # the empty line at the end completes the last paragraph
     for line in [*text.splitlines(), ""]:
@@ -125,15 +128,25 @@ def _memories(text: str, at: datetime | None) -> Iterator[Item]:
         is_item = re.match(r"(?:[-*+]|\d+[.)])\s+", said)
         ends = not said or is_item is not None or said.startswith(("#", "```")) or is_code
         if ends and paragraph:
-            yield (
-                ImportedMemory(paragraph, at) if len(paragraph) <= LONGEST else LeftOut(N_("texts too long for a note"))
-            )
+            is_note = len(paragraph) <= MAX_MEMORY_CHARS
+            yield ImportedMemory(paragraph, at) if is_note else LeftOut(N_("texts too long for a note"))
             paragraph = ""
         if is_code or not said or said.startswith(("#", "```", "---", "===", "|")):
             continue
         said = said[is_item.end() :] if is_item else said
         said = re.sub(r"^\[[ xX]\]\s*", "", said)
-        paragraph = f"{paragraph} {said}".strip()
+        if len(paragraph) <= MAX_MEMORY_CHARS:  # a longer one is left out anyway
+            paragraph = f"{paragraph} {said}".strip()
+
+
+def _without_comments(text: str) -> str:
+    """Remove HTML comments. A regular expression would search to the end from each opening without a closing."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join((*kept, text[at:]))
 
 
 def _day_of(name: str) -> datetime | None:

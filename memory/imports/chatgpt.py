@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut
+from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut, moment_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory.imports.source import ImportSource
 
 # in the place of a citation that the page shows as a link
-_CITATION = re.compile("\ue200.*?\ue201", re.DOTALL)
+_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")
 _SPOKEN = frozenset({"text", "multimodal_text", "code"})
 """The types of content that were said; the others are thoughts, tools' pages and settings."""
 
@@ -30,8 +30,8 @@ class ChatGptReader:
     def read(self, source: ImportSource) -> Iterator[Item]:
         """Of each conversation the branch that was shown last."""
         for name in source.json_with("item.mapping"):
-            for conversation in source.items(name, "item"):
-                yield _conversation(conversation)
+            # map lets go of each conversation before the next one is read
+            yield from map(_conversation, source.items(name, "item"))
 
 
 def _conversation(data: Any) -> Item:  # as JSON has it
@@ -101,10 +101,7 @@ def _part(part: object) -> object:
 
 
 def _moment(value: object) -> datetime | None:
-    """Raises ValueError for a number that is no moment."""
+    """Return the time of a timestamp. None if it is no number. Raises ValueError if it is out of range."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    try:
-        return datetime.fromtimestamp(value, UTC)
-    except (OverflowError, OSError) as error:
-        raise ValueError(f"{value} is no moment") from error
+    return moment_at(value)

@@ -28,8 +28,7 @@ class ClaudeReader:
 
     def read(self, source: ImportSource) -> Iterator[Item]:
         for name in source.json_with(_CONVERSATIONS):
-            for conversation in source.items(name, "item"):
-                yield _conversation(conversation)
+            yield from map(_conversation, source.items(name, "item"))
         for name, prefix in _memories(source):
             for memory in source.items(name, prefix):
                 yield from _remembered(memory)

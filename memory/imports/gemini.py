@@ -22,7 +22,7 @@ _RECORD = ("item.header", "item.title", "item.time", "item.products")
 _GEMINI = re.compile(r"Gemini|Bard")
 _PROMPTED = re.compile(r"^(?:Prompted|Asked|Said)\s+")
 _BLOCK_END = re.compile(r"</(?:p|li|h\d|tr|div|pre)>|<br\s*/?>", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
 
 
 class GeminiReader:
@@ -34,8 +34,7 @@ class GeminiReader:
 
     def read(self, source: ImportSource) -> Iterator[Item]:
         for name in source.json_with(*_RECORD):
-            for record in source.items(name, "item"):
-                yield _exchange(record)
+            yield from map(_exchange, source.items(name, "item"))
 
 
 def _exchange(record: Any) -> Item:  # as JSON has it

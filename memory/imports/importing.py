@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from config.texts import N_, _, ngettext
 from memory.clock import to_text
@@ -23,8 +22,9 @@ from memory.imports.chatgpt import ChatGptReader
 from memory.imports.claude import ClaudeReader
 from memory.imports.gemini import GeminiReader
 from memory.imports.items import ImportedMemory, ImportRefused
+from memory.imports.json_stream import TooComplex
 from memory.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
-from memory.imports.planning import MEMORIES, ImportReport, Part, Piece, pieces
+from memory.imports.planning import CANT_BE_KEPT, CHARACTERS, MEMORIES, ImportReport, Part, Piece, pieces
 from memory.imports.source import BROKEN, opened_source
 from memory.imports.telegram import TelegramReader
 from memory.imports.whatsapp import WhatsAppReader
@@ -34,7 +34,7 @@ from memory.store.entry_rows import known_owner, owner_number
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
@@ -53,10 +53,14 @@ if TYPE_CHECKING:
     _Known = dict[str, dict[str, list[Part]]]
     """What was imported before, by program and by the id there."""
 
+T = TypeVar("T")
 _PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
 UNDONE = N_("The import was undone while it ran: nothing more is imported.")
-_NEW_PIECES = 50
-"""Pieces that are read at a time, beside the loop."""
+_BATCH_PIECES = 50
+"""Pieces that are read at a time in a thread, if they are short."""
+_READERS = 1
+"""Threads that read files at the same time: two would make each step of a chat's turn wait twice as long."""
+_TOO_COMPLEX = N_("{file} is nested deeper, or has longer values, than an export does: nothing was imported.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +76,20 @@ class ForeignImport:
         self._database = database
         self._ledger = ledger
         self._zone_of = zone_of
+        self._free = asyncio.Semaphore(_READERS)
 
     async def look(self, path: Path, session: Session) -> ImportReport:
-        """What would come of a file, without a write. Raises ImportRefused for one that is damaged or foreign."""
+        """Report what an import would bring, without a write. Raises ImportRefused for a damaged or foreign file."""
         known = await self._known(session.owner)
-        with opened_source(path) as source:
-            _reader, report = await asyncio.to_thread(self._looked, source, session, known)
+        async with self._opened(path) as source:
+            _reader, report = await self._in_thread(self._looked, source, session, known)
             return report
 
     async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
         """Import what is new in a file, as said in a chat. Raises ImportRefused where nothing was changed."""
         known = await self._known(session.owner)
-        with opened_source(path) as source:
-            reader, expected = await asyncio.to_thread(self._looked, source, session, known)
+        async with self._opened(path) as source:
+            reader, expected = await self._in_thread(self._looked, source, session, known)
             if expected.is_empty:
                 return ImportDone(expected, None)
             report = ImportReport(reader.name)
@@ -92,9 +97,18 @@ class ForeignImport:
 
             async def advance() -> list[Piece | ImportedMemory]:
                 progress(report.messages + report.memories, expected.messages + expected.memories)
-                return await asyncio.to_thread(_next, source, items)
+                return await self._in_thread(_next, source, items)
 
             return await self._write(session, report, advance)
+
+    @contextlib.asynccontextmanager
+    async def _opened(self, path: Path) -> AsyncIterator[ImportSource]:
+        with contextlib.ExitStack() as stack:
+            yield await self._in_thread(stack.enter_context, opened_source(path))
+
+    async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
+        async with self._free:
+            return await asyncio.to_thread(function, *args)
 
     def _looked(self, source: ImportSource, session: Session, known: _Known) -> tuple[Reader, ImportReport]:
         reader = _detected(source, self._zone_of(session.id))
@@ -159,7 +173,7 @@ class ForeignImport:
                     entry = await change.add(new)
                 except MemoryRefused:
                     report.memories -= 1
-                    report.left_out[N_("memories that can't be kept as they are")] += 1
+                    report.left_out[CANT_BE_KEPT] += 1
                     continue
 
                 await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
@@ -240,21 +254,33 @@ def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
         for reader in readers:
             if reader.detects(source):
                 return reader
+    if source.has_too_complex:
+        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name))
     raise ImportRefused(
         _("{file} is no export that I know ({known}): nothing was imported.", file=source.path.name, known=_PROGRAMS)
     )
 
 
 def _next(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list[Piece | ImportedMemory]:
+    batch: list[Piece | ImportedMemory] = []
+    chars = 0
     with _readable(source):
-        return list(itertools.islice(items, _NEW_PIECES))
+        while len(batch) < _BATCH_PIECES and chars < _BATCH_PIECES * CHARACTERS:
+            item = next(items, None)
+            if item is None:
+                break
+            batch.append(item)
+            chars += sum(len(m.text) for m in item.messages) if isinstance(item, Piece) else len(item.text)
+    return batch
 
 
 @contextlib.contextmanager
 def _readable(source: ImportSource) -> Iterator[None]:
-    """Say of what can't be read that the file is damaged."""
+    """Turn the errors of a damaged or hostile file into a sentence."""
     try:
         yield
+    except TooComplex as error:
+        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name)) from error
     except BROKEN as error:
         raise ImportRefused(_("{file} is damaged: nothing was imported.", file=source.path.name)) from error
 

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 PART = 500
 """Messages of a chat of people that are one conversation."""
+MAX_PART_CHARS = 4_000_000
+"""Characters of such a conversation, which only messages far longer than those of a messenger reach."""
+MAX_MESSAGE_CHARS = 1_000_000
+"""Characters of a message that are kept."""
+MAX_ID_CHARS = 200
+"""Characters of an id or a name that another program chose."""
+_YEARS = range(1970, 2200)
 
 
 class ImportRefused(MnemeError):
@@ -99,27 +106,44 @@ def digest_of(*texts: str) -> str:
 
 
 def moment_of(value: object) -> datetime:
-    """A moment as ISO 8601 has it, in UTC where it names no zone. Raises ValueError for what is none."""
+    """Parse an ISO 8601 date, in UTC if it names no zone. Raises ValueError if it is none or out of range."""
     if not isinstance(value, str):
         raise ValueError("a date is missing")  # of a file: it is its content that is wrong
     moment = datetime.fromisoformat(value)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return plausible(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+
+
+def moment_at(timestamp: float) -> datetime:
+    """Convert a Unix timestamp. Raises ValueError if it is out of range."""
+    try:
+        return plausible(datetime.fromtimestamp(timestamp, UTC))
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"{timestamp} is no moment") from error
+
+
+def plausible(moment: datetime) -> datetime:
+    """Refuse years in which no export was written, and which may not fit when a time zone is applied."""
+    if moment.year not in _YEARS:
+        raise ValueError("a date is out of range")
+    return moment
 
 
 class ChatParts:
-    """A chat of people as conversations: it has no ends, and nobody wants to page through years."""
+    """Cuts a chat of people into conversations: it has no ends, and paging through years would help no reader."""
 
     def __init__(self, chat: str) -> None:
         self._chat = chat
         self._number = 0
         self._part: list[ImportedMessage] = []
+        self._chars = 0
 
     def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:
         self._part.append(message)
-        if len(self._part) == PART:
+        self._chars += len(message.text)
+        if len(self._part) == PART or self._chars > MAX_PART_CHARS:
             yield from self.rest()
 
     def rest(self) -> Iterator[ImportedConversation]:
         if self._part:
             yield ImportedConversation(f"{self._chat}/{self._number}", tuple(self._part))
-            self._number, self._part = self._number + 1, []
+            self._number, self._part, self._chars = self._number + 1, [], 0

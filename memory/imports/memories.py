@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from config.texts import N_
-from memory.imports.items import ImportedMemory, LeftOut, moment_of
+from memory.imports.items import MAX_ID_CHARS, ImportedMemory, LeftOut, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory.imports.items import Item
     from memory.imports.source import ImportSource
 
-_ENTRY = re.compile(r"\s*[-*]?\s*\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
+_ENTRY = re.compile(r"(?:[-*]\s*)?\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
 _FENCE = re.compile(r"\s*```")
 LEAST_ENTRIES = 2
 """A list has so many entries: one line in brackets is no list."""
@@ -72,14 +72,14 @@ class PastedListReader:
 def is_list(text: str) -> bool:
     """Whether a text is a list of memories: entries, headings between them, and at most a line of talk around it."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
-    entries = sum(_ENTRY.fullmatch(line) is not None for line in lines)
+    entries = sum(_ENTRY.fullmatch(line.strip()) is not None for line in lines)
     return entries >= LEAST_ENTRIES and entries * 2 > len(lines)
 
 
 def list_entries(text: str) -> Iterator[ImportedMemory]:
     """The entries of a list; what follows one on further lines without a date belongs to it no more."""
     for line in text.splitlines():
-        if match := _ENTRY.fullmatch(line):
+        if match := _ENTRY.fullmatch(line.strip()):
             known = match["day"][0].isdigit()
             yield ImportedMemory(match["text"].strip(), moment_of(match["day"]) if known else None)
 
@@ -92,7 +92,7 @@ def _is_graph(head: str) -> bool:
     first = next((line for line in head.splitlines() if line.strip()), "")
     try:
         row = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     if not isinstance(row, dict):
         return False
@@ -105,9 +105,9 @@ def _facts(row: object) -> Iterator[Item]:
     if not isinstance(row, dict):
         raise ValueError("a line is no object")  # of a file: it is its content that is wrong
     if row.get("type") == "entity":
-        observations = row.get("observations")
+        name, observations = str(row.get("name"))[:MAX_ID_CHARS], row.get("observations")
         for observation in observations if isinstance(observations, list) else ():
-            yield ImportedMemory(f"{row.get('name')}: {observation}")
+            yield ImportedMemory(f"{name}: {observation}")
     elif row.get("type") == "relation":
         yield ImportedMemory(f"{row.get('from')} {row.get('relationType')} {row.get('to')}")
     else:

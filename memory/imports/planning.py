@@ -7,9 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
-from config.texts import N_
-from memory.imports.items import Digest, ImportedConversation, ImportedMemory, LeftOut, digest_of
-from memory.messages import storable
+from config.texts import N_, _, number
+from memory.imports.items import (
+    MAX_ID_CHARS,
+    MAX_MESSAGE_CHARS,
+    Digest,
+    ImportedConversation,
+    ImportedMemory,
+    ImportRefused,
+    LeftOut,
+    digest_of,
+)
+from memory.store.entry_rows import LONGEST_CONTENT
+from memory.text.validity import valid_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +31,10 @@ MESSAGES = 40
 CHARACTERS = 20_000
 """Of one write: each enters the search index with its neighbours, and others wait meanwhile."""
 MEMORIES = 20
-LONGEST_MESSAGE = 1_000_000
+MAX_ITEMS = 200_000
+"""Conversations and memories of one import. Their ids are stored while it runs."""
 DIFFERS = N_("conversations that have changed since they were imported")
+CANT_BE_KEPT = N_("memories that can't be kept as they are")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +77,21 @@ class ImportReport:
 def pieces(
     items: Iterable[Item], known: Mapping[str, Sequence[Part]], report: ImportReport
 ) -> Iterator[Piece | ImportedMemory]:
-    """What is new, ready to be written; the report counts what passes by."""
+    """Yield the new ones ready to be written, and count all in the report. Raises ImportRefused for too many."""
     seen: set[str] = set()
-    for item in items:
+    for found in items:
+        item = _with_short_id(found)
+        if len(seen) > MAX_ITEMS:
+            raise ImportRefused(
+                _(
+                    "The file holds more than {n} conversations and memories: nothing was imported. Send it in parts.",
+                    n=number(MAX_ITEMS),
+                )
+            )
         if isinstance(item, LeftOut):
             report.left_out[item.what] += 1
+        elif isinstance(item, ImportedMemory) and len(item.text) > LONGEST_CONTENT:
+            report.left_out[CANT_BE_KEPT] += 1
         elif item.source_id in seen:
             report.known += 1
         elif isinstance(item, ImportedMemory):
@@ -78,6 +100,13 @@ def pieces(
         else:
             seen.add(item.source_id)
             yield from _conversation(item, known, report)
+
+
+def _with_short_id(item: Item) -> Item:
+    if not isinstance(item, ImportedConversation):
+        return item
+    source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else digest_of(item.source_id)
+    return replace(item, source_id=valid_text(source_id))
 
 
 def _memory(
@@ -130,10 +159,12 @@ def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessag
 
 
 def _storable(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
-    """A message as it enters the log: without secrets, and no longer than a message can be."""
-    text = without_secrets(message.text)
-    report.secrets += text != message.text
+    """Prepare a message for the log: mask its secrets, and cut it to the length of a message."""
+    said = message.text[:MAX_MESSAGE_CHARS]
+    text = without_secrets(said)
+    report.secrets += text != said
     report.messages += 1
     report.first = min(report.first or message.at, message.at)
     report.last = max(report.last or message.at, message.at)
-    return replace(message, text=storable(text)[:LONGEST_MESSAGE])
+    speaker = None if message.speaker is None else valid_text(message.speaker)[:MAX_ID_CHARS]
+    return replace(message, text=valid_text(text)[:MAX_MESSAGE_CHARS], speaker=speaker)

@@ -1,7 +1,7 @@
 """The file, folder or zip file that is imported: its parts by name, each read as a stream and within limits.
 
-It comes from anywhere. A zip file inside a zip file is not opened, a link is not followed, and what unpacks to far more
-than it takes in the file is refused before it is read.
+It comes from anywhere. A zip file inside a zip file is not opened, a link is not followed, and a part that unpacks to
+far more than its size in the file is refused before it is read. Each read is bounded: a chunk of JSON, a line, a text.
 """
 
 from __future__ import annotations
@@ -16,36 +16,64 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from config.texts import _
+from config.texts import N_, _
 from memory.imports.items import ImportRefused
-from memory.transfer.archive import BROKEN_ZIP, is_plain, stays_inside
+from memory.imports.json_stream import CHUNK_BYTES, TooComplex, events, values
+from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
-MOST_PARTS = 20_000
-MOST_BYTES = 8 * 1024**3
-"""What all parts of a zip file may say that they unpack to."""
-MOST_RATIO = 200
-"""How many times its size in the zip file a part may unpack to, above a size that does no harm."""
-HARMLESS = 64 * 1024**2
+    from _typeshed import WriteableBuffer
+
+MAX_PARTS = 20_000
+MAX_BYTES = 8 * 1024**3
+"""The size that the parts of a zip file may declare, together."""
+MAX_RATIO = 200
+"""How many times its size in the zip file a part may unpack to, above HARMLESS_BYTES."""
+HARMLESS_BYTES = 64 * 1024**2
+MAX_TEXT_BYTES = 4 * 1024**2
+"""A text that is read whole, such as the notes of an agent."""
+MAX_LINE_CHARS = 1_000_000
 KINDS = frozenset({".json", ".jsonl", ".md", ".txt", ".zip"})
-"""How the names of files end that are read."""
+"""The file name extensions of exports."""
 HEAD_BYTES = 256 * 1024
 HEAD_EVENTS = 20_000
-"""How much of a part is looked at to tell what it is: characters of a text, events of a JSON document."""
-BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError)
-"""What reading a damaged, encrypted or foreign file raises: the archive, and what a reader meets in its place."""
+"""The beginning of a part that is looked at to detect its format: bytes of a text, events of a JSON document."""
+DETECTING_PATHS = frozenset(
+    {
+        "chats.list.item",
+        "conversations_memory",
+        "item.chat_messages",
+        "item.conversations_memory",
+        "item.header",
+        "item.mapping",
+        "item.products",
+        "item.time",
+        "item.title",
+        "messages.item.date_unixtime",
+        "messages.item.from_id",
+        "personal_information",
+        "results.item.memory",
+    }
+)
+"""The paths in JSON documents by which readers detect their exports. No others are stored."""
+BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+"""The errors that reading a damaged, encrypted or foreign file raises, in the archive or in a reader."""
+_TOO_MANY = N_("{file} holds more files than an export does: nothing was imported.")
 
 
 class ImportSource:
-    """The parts of what is imported. Names have slashes; a single file is the only part."""
+    """The parts of an import. Names have slashes; a single file is the only part."""
 
     def __init__(self, path: Path, archives: dict[str, zipfile.ZipFile], parts: dict[str, tuple[str, str]]) -> None:
         self.path = path
         self._archives = archives
         self._parts = parts
         self._prefixes: dict[str, frozenset[str]] = {}
+        self._is_closed = False
+        self.has_too_complex = False
+        """Whether a JSON document exceeded the limits when its format was detected."""
 
     @property
     def names(self) -> list[str]:
@@ -58,24 +86,26 @@ class ImportSource:
     def open(self, name: str) -> Iterator[IO[bytes]]:
         archive, member = self._parts[name]
         with self._archives[archive].open(member) if archive else Path(member).open("rb") as file:
-            yield file
+            yield io.BufferedReader(_Part(file, self._check_open), CHUNK_BYTES)
 
     def lines(self, name: str) -> Iterator[str]:
-        """The lines of a text, without what ends them. Raises ValueError for what is no UTF-8."""
+        """Yield the lines of a text without line breaks. Raises ValueError for a line too long, or not in UTF-8."""
         with self.open(name) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline=None) as text:
-            for line in text:
+            while line := text.readline(MAX_LINE_CHARS + 1):
+                if len(line) > MAX_LINE_CHARS:
+                    raise TooComplex("a line is too long")
                 yield line.rstrip("\n")
 
     def text(self, name: str) -> str:
-        """A whole text. Raises ImportRefused for one that is too long for a note of an agent."""
+        """Read a whole text. Raises ImportRefused if it is too large."""
         with self.open(name) as file:
-            content = file.read(HARMLESS + 1)
-        if len(content) > HARMLESS:
+            content = file.read(MAX_TEXT_BYTES + 1)
+        if len(content) > MAX_TEXT_BYTES:
             raise ImportRefused(_("{file} is too large for a text: nothing was imported.", file=name))
         return content.decode("utf-8-sig")
 
     def head(self, name: str) -> str:
-        """The beginning of a part as text; empty for what is none."""
+        """Return the beginning of a part as text; an empty string if it is no text."""
         with self.open(name) as file:
             content = file.read(HEAD_BYTES)
         try:
@@ -85,12 +115,18 @@ class ImportSource:
             return ""
 
     def prefixes(self, name: str) -> frozenset[str]:
-        """The paths of what a JSON document begins with, as ijson writes them; empty for what is none."""
+        """Return which of DETECTING_PATHS the beginning of a JSON document has; none if it is no JSON."""
         if name not in self._prefixes:
             found: set[str] = set()
-            with contextlib.suppress(*BROKEN), self.open(name) as file:
-                # keys that follow a list of many, such as contacts, come late
-                found.update(prefix for prefix, _event, _value in islice(events(file), HEAD_EVENTS))
+            try:
+                with self.open(name) as file:
+                    # keys that follow a long list, such as contacts, come late
+                    paths = (path for path, *_rest in islice(events(file), HEAD_EVENTS))
+                    found.update(path for path in paths if path in DETECTING_PATHS)
+            except TooComplex:
+                self.has_too_complex = True
+            except BROKEN:  # it may be of no interest to any reader
+                pass
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
 
@@ -98,14 +134,45 @@ class ImportSource:
         return [name for name in self.ending(".json") if self.prefixes(name).issuperset(prefixes)]
 
     def items(self, name: str, prefix: str) -> Iterator[Any]:
-        """The values at a path of a JSON document, one after another. Raises ValueError where it is damaged."""
+        """Yield the values at a path of a JSON document. Raises ValueError if it is damaged."""
         with self.open(name) as file:
-            yield from _values(file, prefix)
+            yield from values(file, prefix)
+
+    def events(self, name: str) -> Iterator[tuple[str, str, Any]]:
+        """Yield the events of a JSON document, each with its path and value. Raises ValueError if it is damaged."""
+        with self.open(name) as file:
+            yield from events(file)
+
+    def close(self) -> None:
+        """End the read of a thread that goes on for a request that was cancelled."""
+        self._is_closed = True
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ValueError("the import has ended")
+
+
+class _Part(io.RawIOBase):
+    """Calls `check` before each read of a file."""
+
+    def __init__(self, file: IO[bytes], check: Callable[[], None]) -> None:
+        self._file = file
+        self._check = check
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._check()
+        with memoryview(buffer).cast("B") as view:
+            chunk = self._file.read(len(view))
+            view[: len(chunk)] = chunk
+        return len(chunk)
 
 
 @contextlib.contextmanager
 def opened_source(path: Path) -> Iterator[ImportSource]:
-    """A file, folder or zip file to import. Raises ImportRefused for what can't be read or is no plain file."""
+    """Open a file, folder or zip file to import. Raises ImportRefused if it can't be read or is no plain file."""
     with contextlib.ExitStack() as stack:
         archives: dict[str, zipfile.ZipFile] = {}
         parts: dict[str, tuple[str, str]] = {}
@@ -114,6 +181,9 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
             for file in files:
                 # a single file that was sent may be a zip file by any name
                 if file.suffix.lower() == ".zip" or (len(files) == 1 and zipfile.is_zipfile(file)):
+                    with file.open("rb") as opened:
+                        if count_entries(opened) > MAX_PARTS:
+                            raise ImportRefused(_(_TOO_MANY, file=path.name))
                     archive = stack.enter_context(zipfile.ZipFile(file))
                     archives[str(file)] = archive
                     of_folder = "" if file == path else f"{file.name}/"
@@ -127,19 +197,21 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
             ) from error
         except BROKEN as error:
             raise ImportRefused(_("{file} is damaged: nothing was imported.", file=path.name)) from error
-        if len(parts) > MOST_PARTS:
-            raise ImportRefused(_("{file} holds more files than an export does: nothing was imported.", file=path.name))
-        yield ImportSource(path, archives, parts)
+        if len(parts) > MAX_PARTS:
+            raise ImportRefused(_(_TOO_MANY, file=path.name))
+        source = ImportSource(path, archives, parts)
+        stack.callback(source.close)
+        yield source
 
 
 def may_be_export(name: str, content: bytes) -> bool:
-    """Whether a file that was sent is of a kind that any program exports; its content is not looked into yet."""
+    """Whether a file has an extension of an export, or is a zip file. Its content is not read yet."""
     return Path(name).suffix.lower() in KINDS or zipfile.is_zipfile(io.BytesIO(content))
 
 
 @contextlib.asynccontextmanager
 async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
-    """What was sent as a file under a name of its kind, which is gone afterwards."""
+    """Write the content of a file to a temporary file with the extension of its name."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sent{Path(name).suffix}"
         await asyncio.to_thread(path.write_bytes, content)
@@ -147,7 +219,7 @@ async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """The plain files of a folder, or the file itself; what is hidden is none of an export's."""
+    """Yield the plain files of a folder without hidden ones, or the file itself."""
     if path.is_file():
         yield path
         return
@@ -160,32 +232,12 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
-    """The members that may be read. Raises ImportRefused for a file that would unpack to too much."""
+    """Yield the names of the members that may be read. Raises ImportRefused if they unpack to too much."""
     members = [member for member in archive.infolist() if not member.is_dir()]
-    if sum(member.file_size for member in members) > MOST_BYTES or len(members) > MOST_PARTS:
+    if sum(member.file_size for member in members) > MAX_BYTES or len(members) > MAX_PARTS:
         raise ImportRefused(_("{file} unpacks to more than an export does: nothing was imported.", file=path.name))
     for member in members:
-        if member.file_size > HARMLESS and member.file_size > MOST_RATIO * max(1, member.compress_size):
+        if member.file_size > HARMLESS_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):
             raise ImportRefused(_("{file} unpacks to more than an export does: nothing was imported.", file=path.name))
         if stays_inside(member.filename) and is_plain(member):
             yield member.filename
-
-
-def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
-    """Where in the document, what begins or ends there, and its value. Raises ValueError where it is damaged."""
-    import ijson  # at the first JSON document: most starts see none
-
-    try:
-        yield from ijson.parse(file, use_float=True)
-    except ijson.JSONError as error:
-        raise ValueError(str(error)) from error
-
-
-def _values(file: IO[bytes], prefix: str) -> Iterator[Any]:
-    """The values at a path, as ijson writes it, one after another. Raises ValueError where it is damaged."""
-    import ijson
-
-    try:
-        yield from ijson.items(file, prefix, use_float=True)
-    except ijson.JSONError as error:
-        raise ValueError(str(error)) from error

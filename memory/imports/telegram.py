@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from config.texts import N_
-from memory.imports.items import ChatParts, ImportedMessage, LeftOut
-from memory.imports.source import events
+from memory.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, LeftOut, moment_at
+from memory.imports.json_stream import ValueBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,29 +37,26 @@ def _paths(source: ImportSource, name: str) -> list[tuple[str, str]]:
     prefixes = source.prefixes(name)
     if prefixes.issuperset(_ONE_CHAT):
         return [("id", "messages.item")]
-    is_account = _WHOLE_ACCOUNT in prefixes or any(prefix.startswith(_ALL_CHATS) for prefix in prefixes)
+    is_account = _WHOLE_ACCOUNT in prefixes or _ALL_CHATS in prefixes
     return [(f"{_ALL_CHATS}.id", f"{_ALL_CHATS}.messages.item")] if is_account else []
 
 
 def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> Iterator[Item]:
-    """Ids and messages come one after the other, in the order of the file: a chat's own stand before its messages."""
-    from ijson.common import ObjectBuilder  # late, as in source.py
-
+    """Yield the messages of each chat. In the file, the id of a chat precedes its messages."""
     chat = ChatParts("")
-    builder: ObjectBuilder | None = None
-    with source.open(name) as file:
-        for path, event, value in events(file):
-            if builder is not None:
-                builder.event(event, value)
-                if path == message_path and event == "end_map":
-                    message, builder = _message(builder.value), None
-                    yield from (message,) if isinstance(message, LeftOut) else chat.add(message)
-            elif path == message_path and event == "start_map":
-                builder = ObjectBuilder()
-                builder.event(event, value)
-            elif path == id_path:
-                yield from chat.rest()
-                chat = ChatParts(str(value))
+    builder: ValueBuilder | None = None
+    for path, event, value in source.events(name):
+        if builder is not None:
+            builder.add(event, value)
+            if path == message_path and event == "end_map":
+                message, builder = _message(builder.value), None
+                yield from (message,) if isinstance(message, LeftOut) else chat.add(message)
+        elif path == message_path and event == "start_map":
+            builder = ValueBuilder()
+            builder.add(event, value)
+        elif path == id_path and event in ("number", "string"):
+            yield from chat.rest()
+            chat = ChatParts(str(value)[:MAX_ID_CHARS])
     yield from chat.rest()
 
 
@@ -70,7 +66,7 @@ def _message(data: Any) -> ImportedMessage | LeftOut:  # as JSON has it
     text = _text(data.get("rich_message", data.get("text"))).strip()
     if not text:
         return LeftOut(N_("photos, recordings and other messages without words"))
-    at = datetime.fromtimestamp(int(data["date_unixtime"]), UTC)
+    at = moment_at(int(data["date_unixtime"]))
     source = data.get("forwarded_from")
     text = f"[from {source}] {text}" if isinstance(source, str) and source else text
     return ImportedMessage(text, at, speaker=str(data.get("from") or "") or None)

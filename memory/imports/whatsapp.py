@@ -11,7 +11,15 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.texts import N_, _
-from memory.imports.items import ChatParts, ImportedMessage, ImportRefused, LeftOut, digest_of
+from memory.imports.items import (
+    MAX_MESSAGE_CHARS,
+    ChatParts,
+    ImportedMessage,
+    ImportRefused,
+    LeftOut,
+    digest_of,
+    plausible,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,9 +36,11 @@ _LINE = re.compile(
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.](?P<second>\d\d))? ?(?P<half>[AaPp]\.? ?[Mm]\.?)?\]?"
     r"(?: -|:)? +(?P<rest>.*)"
 )
+_DATED = re.compile(r"\W{0,8}\d{1,4}\W")
 _SPEAKER = re.compile(r"(?P<speaker>[^:\n]{1,80}): (?P<text>.*)")
 _LEFT_OUT = re.compile(
-    r"<[^<>]*(?:omitted|ausgeschlossen|weggelassen|omitido|omitida|omis|пропущен|не включен|вилучен|忽略)[^<>]*>"
+    r"<[^<>]{0,80}(?:omitted|ausgeschlossen|weggelassen|omitido|omitida|omis|пропущен|не включен|вилучен|忽略)"
+    r"[^<>]{0,80}>"
     r"|\u200e?(?:image|video|audio|sticker|GIF|document) omitted",
     re.IGNORECASE,
 )
@@ -75,7 +85,7 @@ class WhatsAppReader:
             if not written.text.strip() or _LEFT_OUT.fullmatch(written.text.strip()):
                 yield LeftOut(N_("photos, recordings and other messages without words"))
                 continue
-            at = datetime(*_date(written.day, order), *written.time, tzinfo=self._zone)
+            at = plausible(datetime(*_date(written.day, order), *written.time, tzinfo=self._zone))
             # the chat is known by its first message, since its file is called as the phone likes
             chat = chat or ChatParts(digest_of(at.isoformat(), written.speaker, written.text))
             yield from chat.add(ImportedMessage(written.text.strip(), at, speaker=written.speaker))
@@ -119,20 +129,25 @@ def _is_chat(head: str) -> bool:
 
 
 def _line(line: str) -> re.Match[str] | None:
-    return _LINE.fullmatch(line.translate(_MARKS).strip())
+    # its date shows at once: a long line is not copied for that
+    return _LINE.fullmatch(line.translate(_MARKS).strip()) if _DATED.match(line) else None
 
 
 def _written(lines: Iterable[str]) -> Iterator[_Written]:
     """The messages; a line without a date goes on with the message before it. Raises ValueError for an hour of 25."""
     current: _Written | None = None
+    following: list[str] = []
+    chars = 0
     for line in lines:
         match = _line(line)
         if match is None:
-            if current is not None:
-                current = current._replace(text=f"{current.text}\n{line}")
+            if current is not None and chars < MAX_MESSAGE_CHARS:
+                following.append(line)
+                chars += len(line) + 1
             continue
         if current is not None:
-            yield current
+            yield current._replace(text="\n".join((current.text, *following)))
+        following, chars = [], 0
         said = _SPEAKER.fullmatch(match["rest"])
         current = _Written(
             (int(match["a"]), int(match["b"]), int(match["c"])),
@@ -141,7 +156,7 @@ def _written(lines: Iterable[str]) -> Iterator[_Written]:
             said["text"] if said else match["rest"],
         )
     if current is not None:
-        yield current
+        yield current._replace(text="\n".join((current.text, *following)))
 
 
 def _hour(hour: int, half: str | None) -> int:

@@ -1,7 +1,13 @@
-"""/undo: the last change of memory is taken back, whoever made it, entries and MEMORY.md alike."""
+"""/undo: the last change of memory is taken back, whoever made it, entries and MEMORY.md alike.
+
+The memories of an import are taken back in slices, since thousands in one transaction would keep all other chats from
+writing. The first transaction takes back the entry that tells of the import, so that nothing more is imported. A kill
+in between leaves a change of which a part is undone, and the next start finishes it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +17,7 @@ from config.texts import N_, _
 from memory.clock import now_text
 from memory.errors import MemoryRefused
 from memory.store.effects import keep_causes
-from memory.store.entry import Operation
+from memory.store.entry import Author, Operation
 from memory.store.entry_rows import bind_name, known_owner
 
 if TYPE_CHECKING:
@@ -30,6 +36,13 @@ if TYPE_CHECKING:
     States = Mapping[int, str | None]
 
 MEMORY_FILE = "MEMORY.md"
+SLICE = 50
+"""Memories of an import that are taken back in one transaction."""
+BUILT_ON = N_("That was changed again since: /undo starts with the newest change.")
+_HALF_UNDONE = (
+    "SELECT o.name, c.batch FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.operation = 'import'"
+    " AND c.entry_id <> 0 GROUP BY c.batch HAVING count(c.undone_at) BETWEEN 1 AND count(*) - 1"
+)
 
 
 class Effect(StrEnum):
@@ -47,6 +60,15 @@ class Effect(StrEnum):
 class Outcome:
     effect: Effect
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """The memories of an import that were taken back before the rest of its change, and the entry that told of it."""
+
+    batch: int
+    outcomes: tuple[Outcome, ...]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +96,7 @@ class Undo:
         self._erasures = erasures
         self._clock = clock
         self._copies = copies
+        erasures.after(self.finish)
 
     async def newest_of(self, entry: Entry) -> int | None:
         """The number of the newest change of an entry that still stands."""
@@ -93,14 +116,77 @@ class Undo:
         owner_id = await known_owner(self._database, owner)
         if owner_id is None:
             return None
+        slices = None if is_withdrawal else await self._undo_memories(owner_id, number)
+        if slices is None:
+            undone = await self._undo(owner, owner_id, number, is_withdrawal=is_withdrawal)
+        else:
+            undone = await self._undo(owner, owner_id, slices.batch, is_withdrawal=False, slices=slices)
+        if undone is not None and undone.operation == Operation.IMPORT:
+            await self._erasures.remove()
+        return undone
+
+    async def finish(self) -> None:
+        """Finish undoing the imports that a kill has left half undone."""
+        for row in await self._database.rows(_HALF_UNDONE):
+            owner_id = await known_owner(self._database, row["name"])
+            assert owner_id is not None, "the row is theirs"  # noqa: S101  # as the query joins them
+            with contextlib.suppress(MemoryRefused):
+                slices = await self._undo_memories(owner_id, row["batch"]) or _Slices(row["batch"], (), ())
+                await self._undo(row["name"], owner_id, row["batch"], is_withdrawal=False, slices=slices)
+
+    async def _undo_memories(self, owner_id: int, number: int | None) -> _Slices | None:
+        """Take back the memories of an import slice by slice. None if the change is none, or a small one.
+
+        Raises MemoryRefused if a later change has to do with the same entries.
+        """
+        async with self._database.transaction() as connection:
+            batch = await _large_import(connection, owner_id, number)
+            if batch is None:
+                return None
+            if number is not None and await _is_built_on(connection, owner_id, batch):
+                raise MemoryRefused(_(BUILT_ON))
+            await keep_causes(connection)
+            # the oldest tells of the import, and one that is running ends when it is gone
+            outcomes, names = await self._undo_slice(connection, owner_id, batch, "id", 1)
+        others: list[Outcome] = []
+        while True:
+            async with self._database.transaction() as connection:
+                taken, named = await self._undo_slice(connection, owner_id, batch, "id DESC", SLICE)
+            if not taken:
+                return _Slices(batch, (*others, *outcomes), tuple(names))
+            others += taken
+            names += named
+
+    async def _undo_slice(
+        self, connection: aiosqlite.Connection, owner_id: int, batch: int, order: str, limit: int
+    ) -> tuple[list[Outcome], list[str]]:
+        rows = await connection.execute_fetchall(
+            "SELECT entry_id FROM changes WHERE batch = ? AND undone_at IS NULL AND entry_id <> 0 AND before IS NULL"
+            f" ORDER BY {order} LIMIT ?",
+            (batch, limit),
+        )
+        states = {row["entry_id"]: None for row in rows}
+        outcomes = [await _outcome_of_entry(connection, entry_id, None) for entry_id in states]
+        names = await _restore_all(connection, owner_id, states)
+        await connection.execute(
+            "UPDATE changes SET undone_at = ? WHERE batch = ? AND undone_at IS NULL"
+            " AND entry_id IN (SELECT value FROM json_each(?))",
+            (now_text(self._clock), batch, json.dumps([*states])),
+        )
+        return outcomes, names
+
+    async def _undo(
+        self, owner: str, owner_id: int, number: int | None, *, is_withdrawal: bool, slices: _Slices | None = None
+    ) -> Undone | None:
+        """Take back a change in one transaction, or what is left of it after its slices."""
         refused: MemoryRefused | None = None
         async with self._database.transaction() as connection:
             rows = await _standing(connection, owner_id, number, is_withdrawal=is_withdrawal)
             if not rows:
-                return None
+                return None if slices is None else _of_slices(slices)
             batch = rows[0]["batch"]
-            if number is not None and await _is_built_on(connection, owner_id, batch):
-                raise MemoryRefused(_("That was changed again since: /undo starts with the newest change."))
+            if slices is None and number is not None and await _is_built_on(connection, owner_id, batch):
+                raise MemoryRefused(_(BUILT_ON))
             states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
             outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
             lines = await _lines_of_entries(connection, states)
@@ -120,12 +206,29 @@ class Undo:
                     outcomes = [*_outcomes_of_file(before, after, lines), *outcomes]
                 except MemoryRefused as error:
                     refused = error
-        if refused is not None and not states:
+        if refused is not None and not states and slices is None:
             raise MemoryRefused(_("{why} The next /undo continues with the change before it.", why=refused))
         operation, author = rows[0]["operation"], rows[0]["author"]
-        if operation == Operation.IMPORT:
-            await self._erasures.remove()
+        if slices is not None:
+            names, outcomes = [*slices.names, *names], [*slices.outcomes, *outcomes]
         return Undone(operation, author, tuple(names), _telling(outcomes), refused is not None)
+
+
+def _of_slices(slices: _Slices) -> Undone:
+    return Undone(Operation.IMPORT, Author.IMPORT, slices.names, _telling(slices.outcomes))
+
+
+async def _large_import(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> int | None:
+    """Return the number of the newest change, or of the given one, if it is an import with more than one slice."""
+    rows = await connection.execute_fetchall(
+        "SELECT batch FROM changes WHERE undone_at IS NULL AND owner_id = :owner AND operation = :import"
+        " AND entry_id <> 0 AND before IS NULL AND batch = coalesce(:number, (SELECT max(batch) FROM changes"
+        " WHERE undone_at IS NULL AND owner_id = :owner AND operation <> :withdraw)) LIMIT :more",
+        {"owner": owner_id, "number": number, "import": Operation.IMPORT, "withdraw": Operation.WITHDRAW}
+        | {"more": SLICE + 1},
+    )
+    batches = [int(row["batch"]) for row in rows]
+    return batches[0] if len(batches) > SLICE else None
 
 
 async def _standing(

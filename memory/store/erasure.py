@@ -136,11 +136,16 @@ class PendingErasures:
         self._copies = copies
         self._alone: Callable[[], AbstractAsyncContextManager[object]] = contextlib.nullcontext
         self._elsewhere: list[Forget] = []
+        self._unfinished: list[Forget] = []
         self._queue = asyncio.Lock()
 
     def also(self, forget: Forget) -> None:
         """Have another place forget too what it has read."""
         self._elsewhere.append(forget)
+
+    def after(self, finish: Forget) -> None:
+        """Have deletions that a kill has interrupted finished first."""
+        self._unfinished.append(finish)
 
     def alone_by(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
         """Scrub the database within this context: it keeps others from reading it meanwhile."""
@@ -148,6 +153,8 @@ class PendingErasures:
 
     async def remove(self) -> None:
         """Erase and scrub what is due. Raises StoreError, after all else was done, for what is left to try again."""
+        for finish in self._unfinished:
+            await finish()
         async with self._queue:
             # only the records up to here are deleted below: a deletion that comes meanwhile needs a scrub of its own
             newest = await self._database.value("SELECT max(id) FROM traces")

@@ -38,6 +38,8 @@ _MANIFEST_LIMIT = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
 # zip knows no earlier time, and none is told
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENTRY_MARK = b"PK\x01\x02"
 BROKEN_ZIP = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 """What reading a damaged, encrypted or exotic zip file raises."""
 
@@ -262,5 +264,21 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def is_plain(entry: zipfile.ZipInfo) -> bool:
-    """Whether an entry is a file, and not a link or a device."""
-    return stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
+    """Whether an entry is a file, not a link or a device, and compressed as usual.
+
+    LZMA may ask for gigabytes of memory to unpack a few bytes.
+    """
+    return stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG) and entry.compress_type in _COMPRESSIONS
+
+
+def count_entries(file: IO[bytes]) -> int:
+    """Count the entries of a zip file before it is opened: each takes a kilobyte of memory then.
+
+    The result is never too low. Bytes that look like an entry, as in a zip file inside of it, count too.
+    """
+    count, end = 0, b""
+    while chunk := file.read(_CHUNK):
+        count += (end + chunk).count(_ENTRY_MARK)
+        end = chunk[1 - len(_ENTRY_MARK) :]
+    file.seek(0)
+    return count

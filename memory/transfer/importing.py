@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 MOST_PARTS = 100_000
 MOST_UNPACKED = 4 * 1024**3
 """Files, and bytes in them, of an export that are taken: what claims more is no export of one's own."""
-MOST_CHARACTERS = 64 * 1024**2
-"""Of one row; a message has a million at most."""
+MAX_ROW_CHARS = 8 * 1024**2
+"""Characters of one row. A message has a million at most."""
+_MAX_COUNTS_BYTES = 1024**2
+"""The size of a file that counts the rows of each table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,11 @@ def _read_contents(path: Path, source: Source) -> Mapping[str, int]:
 
 
 def _former(path: Path, source: Source) -> Manifest | None:
-    """What an export says that was written by a Mneme of format 39 or before; None: this is none of those."""
+    """Read the manifest of an export from a Mneme of format 39 or older. None if it has another format."""
     place = source / "contents.json"
     try:
-        rows = json.loads(place.read_text(encoding="utf-8"))
+        with place.open("rb") as file:
+            rows = json.loads(file.read(_MAX_COUNTS_BYTES))
         return Manifest(schema_version=0, rows=rows)
     except FileNotFoundError:
         return None
@@ -157,7 +160,7 @@ def _rows_in(path: Source) -> Iterator[dict[str, object]]:
     try:
         # only \n ends a row: the texts in it may hold every other kind of line break
         with path.open("r", encoding="utf-8", newline="\n") as file:
-            while line := file.readline(MOST_CHARACTERS):
+            while line := file.readline(MAX_ROW_CHARS):
                 row = json.loads(line)
                 if not _is_row(row):
                     raise ValueError("a line is no row")

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.texts import _
-from memory.messages import ToolCall, storable
+from memory.messages import ToolCall
+from memory.text.validity import valid_text
 from pipeline.models.model import Finish, ModelAnswer, ToolSpec, Usage
 from pipeline.models.thinking import ThinkingSplitter
 from pipeline.models.written_calls import MAX_MARKER_CHARS, marker_position, read_written_calls
@@ -110,7 +111,7 @@ class AnswerBuilder:
 
     def add_refusal(self, piece: str) -> None:
         if piece:
-            self._refusal.append(storable(piece))
+            self._refusal.append(valid_text(piece))
 
     def call_at(self, index: int | None, provider_id: str, name: str) -> OpenCall:
         """Return the open call that a piece belongs to, or a new one.
@@ -140,7 +141,7 @@ class AnswerBuilder:
         written: list[tuple[str, dict[str, Any]]] = []
         if tools and finish in (Finish.STOP, Finish.TOOL_CALLS):
             text, written = read_written_calls(text, {tool.name: _schema(tool) for tool in tools})
-        made = [ToolCall(own_id, call.name, storable(call.arguments)) for own_id, call in calls.items()]
+        made = [ToolCall(own_id, valid_text(call.name), valid_text(call.arguments)) for own_id, call in calls.items()]
         if written and not made:
             made = [
                 ToolCall(new_call_id(), name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in written
@@ -150,7 +151,7 @@ class AnswerBuilder:
         if refusal and not text.strip():
             text = _("The model declined: {refusal}", refusal=refusal)
         return ModelAnswer(
-            storable(text),
+            valid_text(text),
             self._model,
             finish,
             # a tool call that was cut off must not run with half its arguments

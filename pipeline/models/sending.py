@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import structlog
 
 from memory.messages import Message, Role
+from memory.text.validity import valid_json
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.anthropic import Messages
 from pipeline.models.capabilities import NOTHING, Adjustments, Part
@@ -175,7 +176,7 @@ class Sender:
                 "httpx2.Response",
                 await self.client.post(
                     wire.path,
-                    body=encodable(body),
+                    body=valid_json(body),
                     cast_to=httpx2.Response,
                     stream=True,
                     stream_cls=openai.AsyncStream[object],
@@ -265,17 +266,6 @@ def _status_error(error: openai.APIStatusError) -> Exception:
     if error.status_code in (502, 503) and not complaint.is_overflow and not complaint.is_filter:
         return Loading(error)
     return Rejected(complaint)
-
-
-def encodable(value: Any) -> Any:
-    """Return a JSON value in which all text is valid Unicode: one half of an emoji would fail every request."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {encodable(key): encodable(item) for key, item in value.items()}
-    return value
 
 
 def loading_pause(attempt: int) -> float:

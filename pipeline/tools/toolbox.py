@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import inspect
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import structlog
@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, cr
 from config.texts import SOURCE, spoken, use_language
 from memory.errors import MnemeError
 from memory.messages import Passage, worst
+from memory.text.validity import valid_json, valid_text
 from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ _PRIVATE = (
 
 def _texts(values: object) -> object:
     if isinstance(values, str) and values.lstrip().startswith("["):
-        with contextlib.suppress(ValueError):  # then it is a text that begins so
-            values = json.loads(values)
+        with contextlib.suppress(ValueError, RecursionError):  # then it is a text that begins so
+            values = valid_json(json.loads(values))
     each = values if isinstance(values, list) else [values]
     plain = (str(item).strip() if isinstance(item, str | int | float) else item for item in each)
     return [item for item in plain if item not in ("", None)]
@@ -205,7 +206,9 @@ class Toolbox:
             )
         with self._effects.caused_by(causes), use_language(SOURCE):
             result = await tool.run(context, call.arguments)
-        return result if isinstance(result, Passage) else Passage(result)
+        passage = result if isinstance(result, Passage) else Passage(result)
+        # half an emoji in it would fail this request, and all later ones of the chat
+        return replace(passage, text=valid_text(passage.text))
 
 
 def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
@@ -214,7 +217,7 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
         return []
     number = 1 + sum(before.name == call.name for before in earlier)
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
-    words = hashlib.sha256(call.arguments.encode()).hexdigest()[:16]
+    words = hashlib.sha256(valid_text(call.arguments).encode()).hexdigest()[:16]
     # a turn that begins with the same message knows it by its number, however the model words it now; one of other
     # messages by its very words
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]

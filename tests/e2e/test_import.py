@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,10 +16,12 @@ from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport
 from memory.imports.items import ImportRefused
 from memory.imports.whatsapp import day_order
+from memory.ledger.undo import SLICE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store import erasure
 from tests.support import exports
+from tests.support.fakes import Person
 from tests.support.servers.model import Says
 from tests.support.servers.telegram_files import document
 from tests.support.serving import ANN, press, texts
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from memory.imports.importing import ImportDone
     from memory.store.database import Database
     from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock, Person
+    from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
@@ -240,6 +244,85 @@ async def test_what_a_kill_leaves_of_an_undone_import_goes_at_the_next_start(
         await app.memory.traces.remove()
         assert await app.memory.database.value(counting) == 0
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
+
+
+def many_memories(folder: Path, count: int) -> Path:
+    results = [{"memory": f"Memory number{number} about the ferry"} for number in range(count)]
+    path = folder / "many.json"
+    path.write_text(json.dumps({"results": results}))
+    return path
+
+
+async def test_undo_of_a_large_import_lets_others_write(app: App, tmp_path: Path) -> None:
+    await imported(app, many_memories(tmp_path, 10 * SLICE))
+    undoing = asyncio.create_task(app.memory.undo.undo(OWNER))
+    counts = []
+    while not undoing.done():
+        await app.memory.preferences.change("console:other", tools=None)
+        counts.append(await app.memory.database.value("SELECT count(*) FROM entries"))
+    undone = await undoing
+    # others have written between slices, and seen memories go
+    assert len(set(counts)) > 3
+    assert undone is not None
+    assert len(undone.names) == 10 * SLICE + 1
+    assert undone.outcomes[-1].text.startswith("Imported from mem0: 500 memories")
+    assert await app.memory.database.value("SELECT count(*) FROM entries") == 0
+    assert await app.memory.undo.undo(OWNER) is None
+    assert (await imported(app, tmp_path / "many.json")).report.memories == 10 * SLICE
+
+
+@pytest.mark.parametrize("ending", ["start", "undo", "number"])
+@pytest.mark.parametrize("slices", [1, 2, 4])
+async def test_undo_killed_between_slices_is_finished(
+    start: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slices: int, ending: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    whole, ran = Undo._undo_slice, []  # noqa: SLF001  # the step that a kill comes between
+
+    async def killed(*arguments: Any) -> Any:
+        ran.append(True)
+        if len(ran) > slices:
+            raise Killed
+        return await whole(*arguments)
+
+    async with start() as app:
+        await Person(app).says("/remember The spare key is at Ann's.")
+        before = await kept(app, tmp_path / "before")
+        done = await imported(app, many_memories(tmp_path, 3 * SLICE + 7))
+        with monkeypatch.context() as patched:
+            patched.setattr(Undo, "_undo_slice", killed)
+            with pytest.raises(Killed):
+                await app.memory.undo.undo(OWNER)
+        if ending != "start":
+            assert await app.memory.undo.undo(OWNER, done.change if ending == "number" else None) is not None
+            assert await kept(app, tmp_path / "finished") == before
+    async with start() as app:
+        assert await kept(app, tmp_path / "after") == before
+        assert [entry.content for entry in await app.memory.entries.list(OWNER)] == ["The spare key is at Ann's."]
+        undone = await app.memory.undo.undo(OWNER)
+        assert undone is not None
+        assert undone.operation != "import"
+
+
+async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) -> None:
+    undoing: list[asyncio.Task[object]] = []
+
+    class Interrupted(ForeignImport):
+        async def _write_some(self, *arguments: Any) -> None:
+            await super()._write_some(*arguments)
+            if not undoing:
+                undoing.append(asyncio.create_task(app.memory.undo.undo(OWNER)))
+
+    session = await app.sessions.get_or_create(Address("console", "local"))
+    importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
+    with contextlib.suppress(ImportRefused):
+        await importing.run(many_memories(tmp_path, 20 * SLICE), session)
+    await undoing[0]
+    await app.memory.traces.remove()
+    assert await app.memory.database.value("SELECT count(*) FROM entries") == 0
+    assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,20 @@ async def test_a_question_shows_what_would_be_done_and_yes_holds_once(
     assert servers.logged("write") == ["list.txt"]
 
 
+async def test_question_shows_hiding_characters_as_codes(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    hiding = {"path": "evil\u202etxt.exe\u200b", "content": "milk\npath: other\x1b[2J", "\u2066c": "x"}
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        person = Person(app)
+        model.script(Calls((("trial__write", hiding),)), Says("Done."))
+        await person.sends("Write the list")
+        await until(lambda: person.channel.asked)
+        assert person.channel.asked[-1][0] == (
+            "May I run **write** of trial?\n```\npath: evil\\u202etxt.exe\\u200b\n"
+            "content: milk\n    path: other\\u001b[2J\n\\u2066c: x\n```"
+        )
+        await answered(person, model, "/no")
+
+
 async def test_the_question_is_in_the_language_of_the_chat(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:

@@ -90,6 +90,15 @@ def test_26_no_text_takes_long_to_look_through(piece: str) -> None:
     assert time.process_time() - before < 0.5
 
 
+@pytest.mark.parametrize(
+    "piece", ["my password is ", "api_key=a", "-----BEGIN PRIVATE KEY-----", "PuTTY-User-Key-File-2 "]
+)
+def test_masking_a_long_text_takes_linear_time(piece: str) -> None:
+    before = time.process_time()
+    without_secrets(piece * (150_000 // len(piece)))
+    assert time.process_time() - before < 4
+
+
 PLAIN = json.loads((Path(__file__).parents[1] / "sets" / "secret_sentences.json").read_text(encoding="utf-8"))
 
 
@@ -280,3 +289,41 @@ async def test_26_a_sentence_in_a_chat_names_no_path_of_the_machine(
 
 def test_26_an_error_that_quotes_a_secret_shows_it_to_nobody() -> None:
     assert str(StoreError(f"bot{BOT_TOKEN}/getMe is out of reach")) == "bot[secret]/getMe is out of reach"
+
+
+COMMANDS = ("/memory", "/memory why", "/import_5", "/settings@mneme_bot", "/page/enter")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "the password: {}",
+        "My password is {}",
+        "password = '{}'",
+        "api_key={}",
+        "**Passwort:** {}",
+        "Passwort: „{}“",
+        "пароль: {}",
+        "mot de passe : {}",
+        "密码是{}",
+        "密码：{}",
+        "token: `{}`.",
+    ],
+)
+def test_commands_after_names_of_secrets_are_left_alone(sentence: str, command: str) -> None:
+    text = sentence.format(command)
+    assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize("secret", ["/Xk9$memory", "/memory9x", "/x7/Kq2pLm", "/hunter2", "memory/7"])
+def test_secrets_that_begin_like_commands_are_masked(secret: str) -> None:
+    assert secret not in without_secrets(f"my password is {secret}")
+
+
+def test_secret_across_the_stretches_of_a_long_text_is_masked() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkq\n" * 600 + "-----END PRIVATE KEY-----"
+    for before in range(15_000, 36_000, 3_000):
+        masked = without_secrets(f"{'word ' * (before // 5)}\n{key}\n{'word ' * 9_000} my password is hunter2")
+        assert "MIIEvQ" not in masked
+        assert "hunter2" not in masked

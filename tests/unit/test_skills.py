@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
+import sys
 import zipfile
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +26,7 @@ from pipeline.skills import (
     read_skill,
     skill_prompt,
 )
+from tests.support.hostile_skills import crafted_skills, skill_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +91,57 @@ def test_a_skill_is_what_the_open_form_says() -> None:
 def test_what_is_none_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(SkillRefused, match=r"\S+ \S+"):
         read_skill(text)
+
+
+@pytest.mark.parametrize("name", crafted_skills())
+def test_hostile_front_matter_is_refused_without_much_work(name: str) -> None:
+    text, steps = crafted_skills()[name], 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        with pytest.raises(SkillRefused, match=r"\S+ \S+"):
+            read_skill(text)
+    finally:
+        sys.setprofile(None)
+    assert steps < 300_000
+
+
+def test_numbers_and_dates_in_front_matter_stay_texts() -> None:
+    text = f"---\nname: 2026-01-02\ndescription: {'7' * 900}\nversion: {'9' * 4_500}\n---\n"
+    assert read_skill(text) == Skill("2026-01-02", "7" * 900)
+
+
+def test_description_with_hiding_characters_shows_their_codes() -> None:
+    skill = read_skill('---\nname: trains\ndescription: "half \\ud83d, NUL \\0, \\u202eover"\n---\n')
+    assert skill.description == "half \\ud83d, NUL \\u0000, \\u202eover"
+
+
+async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skills, parsed = Skills(tmp_path), Counter[str]()
+
+    def count(text: str) -> Skill:
+        parsed[text] += 1
+        return read_skill(text)
+
+    monkeypatch.setattr("pipeline.skills.read_skill", count)
+    folder = put(tmp_path, "trains", skill_with("a: *a"))
+    for _ in range(3):
+        assert await skills.all() == []
+    assert parsed.total() == 1
+    (folder / "SKILL.md").write_text(TRAINS)
+    assert [skill.name for skill in await skills.all()] == ["trains"]
+
+
+async def test_skill_file_with_an_undecodable_name_is_listed(tmp_path: Path) -> None:
+    folder = put(tmp_path, "trains", TRAINS)
+    (folder / os.fsdecode(b"half-\xff.txt")).write_text("x")
+    text = await Skills(tmp_path).text("trains")
+    assert text.encode().decode() == text
+    assert "half-" in text
 
 
 @given(st.text())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.buttons import Button
+from memory.text.validity import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,7 +135,8 @@ class Approvals:
 
 
 def _wording(request: ToolCallRequest) -> str:
-    lines = [f"{key}: {_shortened(value)}" for key, value in list(request.arguments.items())[:MOST_ARGUMENTS]]
+    arguments = list(request.arguments.items())[:MOST_ARGUMENTS]
+    lines = [f"{_shortened(key)}: {_shortened(value)}" for key, value in arguments]
     if len(request.arguments) > MOST_ARGUMENTS:
         lines.append(_("... and {n} more", n=len(request.arguments) - MOST_ARGUMENTS))
     # what ends the fence would be shown as if it were ours
@@ -145,14 +147,17 @@ def _wording(request: ToolCallRequest) -> str:
 
 def _shortened(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # a further line is indented: it could look like an argument
+    shown = visible_text(text[:LONGEST_ARGUMENT])[: 2 * LONGEST_ARGUMENT].replace("\n", "\n    ")
     if len(text) <= LONGEST_ARGUMENT:
-        return text
-    return f"{text[:LONGEST_ARGUMENT]} " + _("... and {n} more characters", n=len(text) - LONGEST_ARGUMENT)
+        return shown
+    return f"{shown} " + _("... and {n} more characters", n=len(text) - LONGEST_ARGUMENT)
 
 
 def _plain(name: str) -> str:
-    """A name that others chose, with nothing in it that would be markup."""
-    return "".join(c if c.isalnum() or c in " .-" else f"\\{c}" for c in " ".join(name.split()) if c.isprintable())
+    """Escape markup in a name that others chose, and show the characters in it that hide."""
+    shown = visible_text(" ".join(name.split()))
+    return "".join(c if c.isalnum() or c in " .-" else f"\\{c}" for c in shown if c.isprintable())
 
 
 def _buttons(number: int) -> Keyboard:

@@ -159,7 +159,10 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, must
 
 def read_entries(path: Path) -> dict[str, object]:
     """The servers in a file as they are written. Raises OSError, or ValueError where they are not such a file."""
-    document = json.loads(path.read_text(encoding="utf-8-sig"))
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply") from error
     entries = document.get(SERVERS) if isinstance(document, dict) else None
     if not isinstance(entries, dict):
         raise ValueError(f"{path} has no {SERVERS}")

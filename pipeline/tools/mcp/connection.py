@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import os
 from enum import Enum, auto
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,6 +22,7 @@ import structlog
 from config.process import program_version
 from config.texts import N_
 from config.waiting import Backoff
+from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, Flow
 from pipeline.tools.mcp.config import HttpServer, StdioServer, Trouble
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ STEADY_SECONDS = 60.0
 """How long a connection holds until the next try after it begins with a short pause again."""
 LONGEST_PAUSE = 300.0
 """Seconds at most between two tries to reach a server that is off."""
+MAX_TOOL_CHARS = 100_000
+"""Characters of one tool's description, and of its schema. A tool with more is left out."""
 MOST_TOOLS = 1_000
 """Tools that are asked for: a server that goes on and on is not listened to for ever."""
 
@@ -57,6 +62,7 @@ ENDED = N_("Its program has ended: `mneme mcp test {name}` shows what it says.")
 SILENT = N_("It has not answered within {seconds} seconds.")
 REFUSES = N_("{host} answers with the error {status}: see its url and headers.")
 UNREACHABLE = N_("{host} can't be reached.")
+TOO_MUCH = N_("It sends more than {n} MB in one answer, or without a pause.")
 FAILED = N_("It does not speak as an MCP server does ({error}).")
 
 
@@ -94,6 +100,7 @@ class ServerConnection:
         self._client: Client | None = None
         self._signals: asyncio.Queue[_Signal] = asyncio.Queue()
         self._status: int | None = None
+        self._is_too_much = False
         self._life: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -146,6 +153,7 @@ class ServerConnection:
     async def _until_lost(self) -> Trouble:
         """Connect and serve until the connection is lost; why it was."""
         self._status = None
+        self._is_too_much = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + START_SECONDS) as opening:
                 await self._serve(opening)
@@ -199,7 +207,7 @@ class ServerConnection:
         cursor: str | None = None
         while len(tools) < MOST_TOOLS:
             page = await client.list_tools(cursor=cursor)
-            tools += page.tools
+            tools += filter(_is_bounded, page.tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
@@ -208,43 +216,67 @@ class ServerConnection:
 
     @contextlib.asynccontextmanager
     async def _transport(self) -> AsyncIterator[TransportStreams]:
+        flow = Flow(self._end_too_much)
         match self.config.transport:
             case StdioServer() as program:
-                from mcp import StdioServerParameters
-                from mcp.client.stdio import stdio_client
+                from pipeline.tools.mcp.stdio import program_streams
 
-                parameters = StdioServerParameters(
-                    command=program.command,
-                    args=list(program.args),
-                    env=dict(program.env),
-                    cwd=program.cwd,
-                    encoding_error_handler="replace",
-                )
                 with _nowhere() if self._errors is None else contextlib.nullcontext(self._errors) as errors:
-                    async with stdio_client(parameters, errors) as streams:
+                    async with program_streams(program, errors, flow) as streams:
                         yield streams
             case HttpServer(sse=True) as server:
                 from mcp.client.sse import sse_client
 
-                async with sse_client(server.url, dict(server.headers)) as streams:
+                client = partial(self._http, flow)
+                async with sse_client(server.url, dict(server.headers), httpx_client_factory=client) as streams:
                     yield streams
             case HttpServer() as server:
                 import httpx2
                 from mcp.client.streamable_http import streamable_http_client
 
                 timeout = httpx2.Timeout(ANSWER_SECONDS, read=CALL_SECONDS + ANSWER_SECONDS)
-                hooks = {"response": [self._note_status]}
                 async with (
-                    httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout, event_hooks=hooks) as http,
+                    self._http(flow, dict(server.headers), timeout) as http,
                     streamable_http_client(server.url, http_client=http) as streams,
                 ):
                     yield streams
 
-    async def _note_status(self, response: httpx2.Response) -> None:
-        self._status = response.status_code
+    def _http(
+        self,
+        flow: Flow,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        """Make a client that counts what it receives. A hook leaves the machine's proxies in force, unlike a transport.
+
+        Bodies come as they are: compressed, a few bytes could become gigabytes.
+        """
+        import httpx2
+
+        from pipeline.tools.mcp.http import BoundedStream
+
+        async def watch(response: httpx2.Response) -> None:
+            self._status = response.status_code
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise httpx2.DecodingError("the body is compressed", request=response.request)
+            response.stream = BoundedStream(response, flow)
+
+        return httpx2.AsyncClient(
+            headers={**(headers or {}), "accept-encoding": "identity"},
+            timeout=timeout,
+            auth=auth,
+            event_hooks={"response": [watch]},
+        )
+
+    def _end_too_much(self) -> None:
+        self._is_too_much = True
+        self._signals.put_nowait(_Signal.LOST)
 
     def _why(self, error: BaseException) -> Trouble:
-        """What has gone wrong, for a person. It never contains the server's own words."""
+        """Say for a person why the connection failed. The sentence never contains the server's own words."""
+        if self._is_too_much:
+            return Trouble(TOO_MUCH, {"n": MAX_MESSAGE_BYTES // 1024**2})
         # the library's task groups wrap what went wrong
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -291,6 +323,12 @@ async def _watched(
             tasks.start_soon(pass_on)
             yield messages, outgoing
             tasks.cancel_scope.cancel()
+
+
+def _is_bounded(tool: Tool) -> bool:
+    """Whether a tool's description is of a size that is looked at with each request."""
+    described = len(tool.name) + len(tool.description or "") + len(tool.title or "")
+    return described <= MAX_TOOL_CHARS and len(json.dumps(tool.input_schema)) <= MAX_TOOL_CHARS
 
 
 def _is_closed(error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
+from memory.text.validity import valid_json, valid_text
 from pipeline.arrival import clean
 from pipeline.models.capabilities import Part
 from pipeline.models.model import ToolSpec
@@ -70,7 +71,7 @@ class McpTool:
         schema = lean_schema({key: value for key, value in described.input_schema.items() if key != "$schema"})
         parameters = {"type": "object", "properties": {}} | schema
         description = clean(described.description or described.title or "")[:LONGEST_DESCRIPTION]
-        self.spec = ToolSpec(name, description, json.dumps(parameters, ensure_ascii=False))
+        self.spec = ToolSpec(name, description, valid_text(json.dumps(parameters, ensure_ascii=False)))
         self._described = described
         self._required = frozenset(_texts(described.input_schema.get("required")))
         self._connection = connection
@@ -88,8 +89,8 @@ class McpTool:
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
         try:
-            written = json.loads(arguments or "{}")
-        except ValueError as error:
+            written = valid_json(json.loads(arguments or "{}"))
+        except (ValueError, RecursionError) as error:
             return f"error: the arguments are wrong: they are no JSON ({error})"
         if not isinstance(written, dict):
             return "error: the arguments are wrong: an object is needed"

@@ -1,0 +1,109 @@
+"""Text that every store and every protocol takes: valid Unicode, and for people without characters that hide."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories of Unicode: control, format, surrogates, private use, unassigned, separators of lines and paragraphs."""
+_JOINERS = frozenset("\u200c\u200d\ufe0f")
+"""Characters that emoji and some scripts need. They are shown between the characters that they join."""
+# A whole pair, half of one, or any other escape of JSON, so that an escaped backslash is not taken for the next one.
+_ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\(?:.|\Z)",
+    re.DOTALL,
+)
+_PAIR_BYTES = 12
+_MAX_MARKS = 30
+_GRAPHEME_JOINER = "\u034f"
+_MAYBE_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
+"""Combining marks are neither words nor spaces. Emoji and punctuation are not either, and pass unchanged."""
+
+
+def storable(text: str) -> str:
+    """Return `text` as UTF-8 can hold it. Surrogates that came apart are paired again; half a pair becomes U+FFFD.
+
+    Endless runs of combining marks are broken as the Stream-Safe Text Format of Unicode does (UAX #15), since the time
+    to normalize one grows with the square of its length.
+    """
+    if text.isascii():
+        return text
+    # models write half a surrogate if a stream cuts an emoji in two
+    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _MAYBE_MARKS.sub(lambda run: _stream_safe(run.group()), paired)
+
+
+def valid_text(text: str) -> str:
+    """Return `text` as every protocol takes it: as `storable` does, and with U+FFFD for NUL."""
+    return storable(text).replace("\0", "\ufffd")
+
+
+def _stream_safe(run: str) -> str:
+    pieces: list[str] = []
+    marks = 0
+    for character in run:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MAX_MARKS:
+            pieces.append(_GRAPHEME_JOINER)
+            marks = 1
+        pieces.append(character)
+    return "".join(pieces)
+
+
+def valid_json(value: object) -> object:
+    """Return a value of JSON with valid text in all of it, keys too. Raises RecursionError for a value too deep."""
+    match value:
+        case str():
+            return valid_text(value)
+        case dict():
+            return {valid_text(str(key)): valid_json(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [valid_json(inner) for inner in value]
+    return value
+
+
+def visible_text(text: str) -> str:
+    """Return `text` with each character that hides, or that turns the direction of others, as its code: `\\u202e`.
+
+    Line breaks and tabs stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    for at, character in enumerate(text):
+        joins = character in _JOINERS and 0 < at < len(text) - (character != "\ufe0f") and not text[at - 1].isascii()
+        if character in "\n\t" or joins or unicodedata.category(character) not in _HIDING:
+            shown.append(character)
+        else:
+            code = ord(character)
+            shown.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return "".join(shown)
+
+
+class JsonRepair:
+    """Replaces half a surrogate in a stream of JSON by U+FFFD. The stream may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Return what is certain by now. The rest is at most an unfinished pair of escapes."""
+        return self._repaired(self._rest + chunk, _PAIR_BYTES)
+
+    def end(self) -> bytes:
+        return self._repaired(self._rest, 0)
+
+    def _repaired(self, data: bytes, held_bytes: int) -> bytes:
+        pieces: list[bytes] = []
+        at, end = 0, len(data)
+        for escape in _ESCAPES.finditer(data):
+            if escape.start() > len(data) - held_bytes:
+                end = escape.start()
+                break
+            if escape["half"]:
+                pieces += (data[at : escape.start()], b"\\ufffd")
+                at = escape.end()
+        self._rest = data[end:]
+        return b"".join((*pieces, data[at:end]))

@@ -1,0 +1,51 @@
+"""The bodies of HTTP responses as the library reads them: counted, repaired, and never compressed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from memory.imports.json_stream import TooComplex
+from memory.text.validity import JsonRepair
+from pipeline.tools.mcp.bounds import message_json
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pipeline.tools.mcp.bounds import Flow
+
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_EVENT_END_BYTES = 4
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    """The body of an HTTP response, counted and repaired: a JSON document, or events of which each is limited."""
+
+    def __init__(self, response: httpx2.Response, flow: Flow) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101  # the client is asynchronous
+        self._stream = response.stream
+        self._flow = flow
+        self._is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        repair, json, size, end = JsonRepair(), message_json(), 0, b""
+        async for chunk in self._stream:
+            valid = repair.feed(chunk)
+            first, *further = _EVENT_END.split(end + valid) if self._is_events else [end + valid]
+            self._flow.add(len(chunk), max(size + len(first), *map(len, further), 0) - len(end))
+            try:
+                json.check(first[len(end) :])
+                for piece in further:
+                    json = message_json()
+                    json.check(piece)
+            except TooComplex:
+                self._flow.give_up()
+            size = len(further[-1]) if further else size + len(valid)
+            end = valid[1 - _EVENT_END_BYTES :] if self._is_events else b""
+            yield valid
+        yield repair.end()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,162 @@
+"""The transport over standard input and output of a program.
+
+The library has one as well. It keeps a line in memory however long it grows, and copies it with each piece that
+arrives, so that a server could take gigabytes and hours by a line without an end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from typing import TYPE_CHECKING, TextIO
+
+import anyio
+
+from memory.imports.json_stream import TooComplex
+from pipeline.tools.mcp.bounds import TooMuch, parse_message
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from anyio.abc import ByteReceiveStream, Process
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
+
+    from pipeline.tools.mcp.bounds import Flow
+    from pipeline.tools.mcp.config import StdioServer
+
+FLUSH_SECONDS = 0.5
+EXIT_SECONDS = 2.0
+"""How long a program may take to end: after its input is closed, and again after SIGTERM."""
+_POLL_SECONDS = 0.01
+_LARGE_BYTES = 100_000
+"""A line that is parsed in a thread."""
+
+
+@contextlib.asynccontextmanager
+async def program_streams(server: StdioServer, errors: TextIO, flow: Flow) -> AsyncIterator[TransportStreams]:
+    """Run a server's program and exchange messages with it. Raises OSError or ValueError if it can't be started."""
+    from mcp.client.stdio import get_default_environment
+    from mcp.shared.message import SessionMessage
+
+    process = await anyio.open_process(
+        [server.command, *server.args],
+        env=get_default_environment() | dict(server.env),
+        stderr=errors,
+        cwd=server.cwd,
+        start_new_session=True,
+    )
+    # no await until the group is entered: a cancellation in between would leave the process running
+    arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, written = anyio.create_memory_object_stream[SessionMessage](0)
+    flushed = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_read, process, arrived, flow)
+        tasks.start_soon(_write, process, written, arrived, flushed)
+        try:
+            yield incoming, outgoing
+        finally:
+            with anyio.CancelScope(shield=True):
+                incoming.close()
+                outgoing.close()
+                with anyio.move_on_after(FLUSH_SECONDS):
+                    await flushed.wait()
+                await _end(process)
+                for stream in (arrived, written):
+                    stream.close()
+            tasks.cancel_scope.cancel()
+
+
+async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage | Exception], flow: Flow) -> None:
+    """Pass on the messages of a program, until it ends or sends too much. Then read on, so that it can end."""
+    assert process.stdout is not None, "it is a pipe"  # noqa: S101  # as open_process makes it
+    gone = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+    with contextlib.suppress(*gone):
+        try:
+            async with arrived:
+                async for message in _messages(process.stdout, flow):
+                    await arrived.send(message)
+        finally:
+            with anyio.CancelScope(shield=True), contextlib.suppress(*gone):
+                while True:
+                    await process.stdout.receive()
+
+
+async def _messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[SessionMessage | Exception]:
+    """Yield what a server says, line by line. Ends if it is too much."""
+    with contextlib.suppress(TooMuch):
+        async for line in _lines(stdout, flow):
+            try:
+                is_large = len(line) > _LARGE_BYTES
+                message = await asyncio.to_thread(parse_message, line) if is_large else parse_message(line)
+            except TooComplex:
+                flow.give_up()
+            yield message
+
+
+async def _lines(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[bytes]:
+    """Yield lines, in a time that grows with their length alone. Raises TooMuch."""
+    pieces: list[bytes] = []
+    size = 0
+    async for chunk in stdout:
+        first, *rest = chunk.split(b"\n")
+        pieces.append(first)
+        size += len(first)
+        flow.add(len(chunk), size)
+        for following in rest:
+            line = b"".join(pieces)
+            pieces, size = [following], len(following)
+            if line.strip():
+                yield line
+
+
+async def _write(
+    process: Process,
+    written: MemoryObjectReceiveStream[SessionMessage],
+    arrived: MemoryObjectSendStream[SessionMessage | Exception],
+    flushed: anyio.Event,
+) -> None:
+    assert process.stdin is not None, "it is a pipe"  # noqa: S101  # as above
+    try:
+        async with written:
+            async for message in written:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await process.stdin.send(line.encode("utf-8", "replace") + b"\n")
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        # The program may be alive. The closed stream shows the session that the connection has ended.
+        await arrived.aclose()
+    finally:
+        flushed.set()
+
+
+async def _end(process: Process) -> None:
+    """End a program in order: close its input, then signal it and its children."""
+    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        if process.stdin is not None:
+            await process.stdin.aclose()
+    if not await _has_ended(process):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            # the leader's id is that of its group; it stays so after the leader has ended
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+            if await _has_ended(process):
+                break
+    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        if process.stdout is not None:
+            await process.stdout.aclose()
+    # a child that lives on may hold the pipe, and the transport would wait for it
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        with contextlib.suppress(PermissionError):
+            transport.close()
+
+
+async def _has_ended(process: Process) -> bool:
+    """Wait for the process itself: its pipes may be held open by a child."""
+    with anyio.move_on_after(EXIT_SECONDS):
+        while process.returncode is None:  # noqa: ASYNC110  # nothing tells of it without the pipes
+            await anyio.sleep(_POLL_SECONDS)
+    return process.returncode is not None

@@ -1,0 +1,103 @@
+"""Files of strangers end in a sentence, within bounds of memory and time."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.errors import MnemeError
+from memory.imports.json_stream import (
+    CHUNK_BYTES,
+    MAX_DEPTH,
+    MAX_KEY_BYTES,
+    MAX_NUMBER_BYTES,
+    MAX_STRING_BYTES,
+    MAX_VALUE_BYTES,
+    MAX_VALUE_ITEMS,
+    BoundedJson,
+    TooComplex,
+    values,
+)
+from tests.e2e.test_import import imported, kept
+from tests.support.hostile_files import crafted_imports
+
+if TYPE_CHECKING:
+    from bot.app import App
+
+ROOT = Path(__file__).parents[2]
+LIMIT_MB = 330
+"""What an import may take at most, with the program itself."""
+MAX_SECONDS = 60
+
+
+async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -> None:
+    files = crafted_imports()
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.support.import_child", str(LIMIT_MB), *(str(tmp_path / n) for n in files)),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    async with asyncio.timeout(MAX_SECONDS):
+        printed, _ = await child.communicate()
+    answers = {row["file"]: row["answer"] for row in map(json.loads, printed.splitlines())}
+    assert child.returncode == 0, f"it ended at {[*files][len(answers) :][:1]}"
+    refused = {name for name, answer in answers.items() if "nothing was imported" in answer}
+    # These are readable. Texts that are too long in them are cut or left out.
+    assert set(files) - refused == {
+        *("citations.json", "list_memory.jsonl", "lone_surrogates.json", "long_chat.zip", "long_name.jsonl"),
+        *("notes.md", "omitted.txt", "passwords.txt", "section.md", "tags.json"),
+    }
+
+
+@pytest.mark.parametrize("name", ["nested.json", "long_key.json", "many_nested.zip", "far_dates.json"])
+async def test_a_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
+    before = await kept(app, tmp_path / "before")
+    path = tmp_path / name
+    path.write_bytes(crafted_imports()[name])
+    with pytest.raises(MnemeError, match="nothing was imported"):
+        await imported(app, path)
+    assert await kept(app, tmp_path / "after") == before
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "[" * (MAX_DEPTH + 1),
+        '{"a":' * (MAX_DEPTH + 1),
+        json.dumps({"k" * (MAX_KEY_BYTES + 1): 1}),
+        json.dumps([{"a": 1}, {'k"\\' * MAX_KEY_BYTES: 1}]),
+        json.dumps(["x" * (MAX_STRING_BYTES + 1)]),
+        f"[{'1' * (MAX_NUMBER_BYTES + 1)}]",
+        f"[1.{'1' * 9_000}]",
+        json.dumps([[0] * MAX_VALUE_ITEMS]),
+        json.dumps([["x" * (MAX_VALUE_BYTES // 4)] * 5]),
+    ],
+    ids=["depth", "objects", "key", "escaped", "string", "number", "fraction", "items", "bytes"],
+)
+def test_json_beyond_a_limit_is_refused(document: str) -> None:
+    with pytest.raises(TooComplex):
+        list(values(io.BytesIO(document.encode()), "item"))
+
+
+LEAVES = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.text() | st.sampled_from(['"', "\\", '":', "[{"])
+
+
+@given(
+    value=st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20),
+    size=st.integers(1, CHUNK_BYTES),
+    ascii_only=st.booleans(),
+)
+def test_json_within_the_limits_passes_unchanged(value: object, size: int, ascii_only: bool) -> None:
+    document = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    bounded = BoundedJson(io.BytesIO(document))
+    assert b"".join(iter(lambda: bounded.read(size), b"")) == document

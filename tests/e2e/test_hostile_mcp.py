@@ -1,0 +1,124 @@
+"""A server of tools that attacks costs its own call, and neither memory nor time of others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.imports.json_stream import TooComplex
+from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow, TooMuch, parse_message
+from tests.support.fakes import Person
+from tests.support.mcp_servers import Servers, called, until
+from tests.support.servers.model import Calls, Says
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+SCRIPT = str(Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py")
+MAX_GROWTH_KB = 120_000
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Servers:
+    return Servers(tmp_path)
+
+
+@contextlib.asynccontextmanager
+async def hostile(way: str) -> AsyncIterator[dict[str, object]]:
+    """Start the server, and give its entry in the file."""
+    if way == "stdio":
+        yield {"command": sys.executable, "args": [SCRIPT]}
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    child = await asyncio.create_subprocess_exec(sys.executable, SCRIPT, str(port), *(["events"] * (way == "events")))
+    try:
+        async with asyncio.timeout(20):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.close()
+                    break
+        yield {"url": f"http://127.0.0.1:{port}/mcp"}
+    finally:
+        child.kill()
+        await child.wait()
+
+
+def resident_kb() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+@pytest.mark.parametrize("way", ["stdio", "json", "events"])
+@pytest.mark.parametrize("kind", ["endless", "flood", "nested", "items"])
+async def test_an_attack_ends_its_call_and_the_server_comes_back(
+    start: OpenApp, model: ModelServer, servers: Servers, way: str, kind: str
+) -> None:
+    async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
+        person = Person(app)
+        await until(lambda: app.tools.states()[0].trouble is None)
+        before = resident_kb()
+        async with asyncio.timeout(25):
+            results = await called(person, model, ("trial__attack", {"kind": kind}))
+        assert resident_kb() - before < MAX_GROWTH_KB
+        assert results
+        async with asyncio.timeout(25):
+            while await called(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:  # noqa: ASYNC110  # nothing tells of it
+                await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("way", ["stdio", "json", "events"])
+async def test_half_an_emoji_is_replaced_and_the_rest_kept(
+    start: OpenApp, model: ModelServer, servers: Servers, way: str
+) -> None:
+    async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
+        results = await called(Person(app), model, ("trial__attack", {"kind": "half"}))
+    assert results == ["half \ufffd, whole \U0001f600, \\ud83d"]
+    tool = model.requests[-1].body["tools"][-1]["function"]
+    assert tool["description"] == "Attack, half an emoji: \ufffd"
+
+
+async def test_half_an_emoji_in_arguments_reaches_the_server_repaired(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    async with hostile("stdio") as entry, start(mcp_config=servers(trial=entry)) as app:
+        model.script(Calls((("trial__attack", '{"kind": "\\ud83d"}'),)), Says("Done \ud83d."))
+        assert await Person(app).says("Please do it") == "Done \ufffd."
+    assert str(model.requests[-1].last) == "\ufffd"
+
+
+def test_flow_of_small_messages_ends_at_the_limit_of_a_minute() -> None:
+    ended: list[bool] = []
+    flow = Flow(lambda: ended.append(True))
+    for _ in range(MAX_MINUTE_BYTES // 1_000_000):
+        flow.add(1_000_000, 0)
+    with pytest.raises(TooMuch):
+        flow.add(1_000_000, 0)
+    assert ended == [True]
+    with pytest.raises(TooMuch):
+        Flow(lambda: None).add(1, MAX_MESSAGE_BYTES + 1)
+
+
+MANY_ITEMS = b'{"jsonrpc":"2.0","id":1,"result":{"a":[' + b"[]," * 300_000
+
+
+@pytest.mark.parametrize("line", [b"[[", b"{}", b"\xff", b"Listening on port 80"])
+def test_line_that_is_no_message_is_an_error(line: bytes) -> None:
+    assert isinstance(parse_message(line), ValueError)
+
+
+@pytest.mark.parametrize("line", [b"[" * 1_000, MANY_ITEMS], ids=["nested", "items"])
+def test_line_with_too_many_items_ends_the_connection(line: bytes) -> None:
+    with pytest.raises(TooComplex):
+        parse_message(line)

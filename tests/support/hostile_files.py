@@ -1,0 +1,89 @@
+"""Files that attack their reader: nested deeply, endless in one place, or far larger than they look."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MEGABYTE = 1_000_000
+
+
+def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", compression) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return content.getvalue()
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth
+
+
+def long_path(keys: int, key_bytes: int) -> bytes:
+    """Nested objects with long keys, and many short members in the innermost."""
+    opening = b"".join(b'{"%s":' % (b"k" * key_bytes) for _ in range(keys))
+    return opening + b"{" + b'"a":1,' * 100_000
+
+
+def crafted_imports() -> dict[str, bytes]:
+    """Return hostile files by name. Each is small enough to be sent in a chat, and took minutes or gigabytes once."""
+    message = {"type": "message", "date_unixtime": "1678784400", "from": "Ann", "from_id": "user1"}
+    chat = b'{"id":1,"messages":[%s'
+    said = json.dumps(message | {"text": "hello"}).encode()
+    huge = json.dumps(message | {"text": "x"}).encode()[:-2]
+    chatgpt_start = b'[{"conversation_id":"a","mapping":{"m":{"message":{"author":{"role":"user"},"content":'
+    mem0 = b'{"results":[{"memory":"%s"}]}'
+    return {
+        "nested.json": nested(100_000),
+        "nested_objects.json": b'{"a":' * 100_000,
+        "nested_late.json": chat % said + b"," + nested(100_000),
+        "nested_text.json": chat % (b'{"type":"message","text":' + nested(50_000)),
+        "long_key.json": b'{"%s":1}' % (b"k" * MEGABYTE),
+        "long_keys.json": long_path(60, 16_000),
+        "long_path.json": long_path(60, 1_900),
+        "long_number.json": b'{"id":%s}' % (b"9" * MEGABYTE),
+        "long_id.json": b'{"id":%s,"messages":[%s]}' % (b"9" * 300, said),
+        "long_string.zip": zipped({"result.json": b'{"id":"' + b"x" * 60 * MEGABYTE}),
+        "escaped_string.zip": zipped({"result.json": b'{"id":"' + b'\\"' * 30 * MEGABYTE}),
+        "many_nested.zip": zipped({f"{number}.json": nested(100_000) for number in range(200)}),
+        "many_keys.zip": zipped({f"{n}.json": long_path(60, 1_900) for n in range(50)}),
+        "huge_message.zip": zipped({"result.json": chat % huge + b'"' + b",0:" * 10 + b"[],".join([b""] * 9_000_000)}),
+        "huge_conversation.zip": zipped({"c.json": chatgpt_start + b'{"parts":[' + b'"",' * 15 * MEGABYTE}),
+        "wide_conversation.zip": zipped({"c.json": chatgpt_start + b'{"parts":[' + b'{"a":{}},' * 6 * MEGABYTE}),
+        "far_dates.json": chat % json.dumps(message | {"text": "x", "date_unixtime": "9" * 30}).encode() + b"]}",
+        "odd_metadata.json": chatgpt_start + b'{"parts":["a"]},"metadata":[1]}}}}]',
+        "citations.json": chatgpt_start + b'{"content_type":"text","parts":["%s"]}}}}}]' % (b"\\ue200" * 600_000),
+        "lone_surrogates.json": mem0 % (b"half \\ud83d of it \\u0000"),
+        "tags.json": json.dumps(
+            [
+                {"header": "Gemini", "products": [], "time": "2026-01-01T00:00:00Z", "title": "a"}
+                | {"safeHtmlItem": [{"html": "<" * MEGABYTE}]}
+            ]
+        ).encode(),
+        "comments.md": b"<!--" * MEGABYTE,
+        "observed.md": b"<!-- observed: 2020-01-01 | status: active " * 90_000,
+        "paragraph.md": b"[2020-01-01] - a\n[2020-01-01] - b\n" + b"a\n" * 1_900_000,
+        "notes.md": b"<!-- observed: 2020-01-01 -->\n- a\n" + b"<!-- " * 300_000 + b"a\n" * 600_000,
+        "section.md": "a\n§\n".encode() + b"a\n" * 1_900_000,
+        "spaces.txt": b" " * 3 * MEGABYTE,
+        "list_spaces.txt": b"- " + b" " * 200_000 + b"\n",
+        "no_line_end.txt": b"14.03.23, 09:00 - Ann: " + b"x" * 19 * MEGABYTE,
+        "long_chat.zip": zipped({"c.txt": b"14.03.23, 09:00 - Ann: x\n" + b"x\n" * 15 * MEGABYTE}),
+        "omitted.txt": b"14.03.23, 09:00 - Ann: <" + b"omitted" * 100_000,
+        "passwords.txt": b"14.03.23, 09:00 - Ann: " + b"my password is " * 60_000,
+        "long_line.jsonl": b'{"type":"entity","name":"a","observations":[' + b'"a",' * 4 * MEGABYTE,
+        "deep_line.jsonl": b'{"type":"entity","name":"a","observations":["b"]}\n' + nested(200_000),
+        "list_memory.jsonl": b'{"type":"entity","name":"a","observations":[' + b"[]," * 80_000 + b'"a"]}\n',
+        "long_name.jsonl": json.dumps({"type": "entity", "name": "n" * 90_000, "observations": [""] * 40_000}).encode(),
+        "many_entries.zip": zipped({}).replace(b"PK\x05\x06", b"PK\x01\x02" * 100_000 + b"PK\x05\x06"),
+        "lzma.zip": zipped({"result.json": b"[" * 1_000}, zipfile.ZIP_LZMA),
+        "bomb.zip": zipped({"result.json": b"\0" * 100 * MEGABYTE}),
+        "garbage.json": bytes(range(256)) * 1_000,
+        "empty.json": b"",
+    }

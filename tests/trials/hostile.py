@@ -1,0 +1,303 @@
+"""Hostile files against a running bot: nothing may kill it, fill its memory, or keep a chat waiting.
+
+    python -m tests.trials.hostile [--seconds N] [--seed N]      five minutes
+
+Crafted and random files go through every importer (in a chat, and at the memory page), skills come as zip files and by
+hand, routes of the page get random requests, and servers of tools attack. In another chat a message is sent every
+second, which must be answered within two seconds. The process must never end, and never take more than 512 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from bot.web.server import HOST
+from tests.support import exports
+from tests.support.hostile_files import crafted_imports, nested, zipped
+from tests.support.hostile_skills import crafted_skills
+from tests.support.memory_clients import free_port
+from tests.support.mini_apps import signed
+from tests.support.processes import bot_environment, running_bot
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_files import document
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from tests.support.servers.model import ChatRequest, Reply
+
+OWNER, SENDER, CALLER, TALKER = 1001, 1002, 1003, 1004
+MAX_MEGABYTES = 512
+MAX_ANSWER_SECONDS = 2.0
+ATTACK_SECONDS = 45.0
+"""How long the bot may take until it answers an attack: reading a file ends after that with a sentence."""
+SCRIPT = Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py"
+ATTACKS = ("endless", "flood", "half", "nested", "items", "hello")
+ROUTES = ("overview", "entries", "search", "conversations", "conversations/1", "changes", "file", "last", "entries/1")
+
+
+@dataclass
+class Count:
+    """The attacks of one kind. failed: how they failed, with how many."""
+
+    sent: int = 0
+    slowest: float = 0.0
+    failed: Counter[str] = field(default_factory=Counter)
+
+
+class Trial:
+    def __init__(self, telegram: BotApiServer, folder: Path, chance: random.Random, page: httpx.AsyncClient) -> None:
+        self.telegram = telegram
+        self.folder = folder
+        self.chance = chance
+        self.page = page
+        self.crafted = crafted_imports()
+        self.whole = _whole_exports(folder)
+        self.counts: dict[str, Count] = {}
+        self.answers: list[float] = []
+        self.problems: list[str] = []
+        self.peak = 0
+
+    async def attack(self, end: float) -> None:
+        """Attack in every way at once, until the time is over."""
+        ways: dict[str, Callable[[], Awaitable[None]]] = {
+            "file in a chat": self._file_in_chat,
+            "file at the page": self._file_at_page,
+            "request of the page": self._request,
+            "skill in a chat": self._skill_in_chat,
+            "skill by hand": self._skill_by_hand,
+            "server of tools": self._call,
+        }
+        await asyncio.gather(*(self._repeat(name, way, end) for name, way in ways.items()))
+
+    async def talk(self, end: float) -> None:
+        """Send a message each second, and note how long its answer takes."""
+        number = 0
+        while time.monotonic() < end:
+            number += 1
+            began = time.monotonic()
+            await self.say(f"ping {number}", TALKER, f"You said: ping {number}")
+            self.answers.append(time.monotonic() - began)
+            await asyncio.sleep(max(0.0, 1 - self.answers[-1]))
+
+    async def watch(self, process: asyncio.subprocess.Process, end: float) -> None:
+        """Watch the process: that it runs, and what memory it has taken at most."""
+        while time.monotonic() < end:
+            if process.returncode is not None:
+                self.problems.append(f"the bot ended with {process.returncode}")
+                return
+            status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+            self.peak = max(self.peak, int(status.partition("VmHWM:")[2].split()[0]) // 1_000)
+            await asyncio.sleep(0.5)
+
+    async def _repeat(self, name: str, way: Callable[[], Awaitable[None]], end: float) -> None:
+        count = self.counts[name] = Count()
+        while time.monotonic() < end:
+            began = time.monotonic()
+            count.sent += 1
+            try:
+                await way()
+            except (AssertionError, httpx.HTTPError, TimeoutError) as error:
+                count.failed[f"{type(error).__name__}: {str(error).partition(chr(10))[0][:80]}"] += 1
+            count.slowest = max(count.slowest, time.monotonic() - began)
+            await asyncio.sleep(0.05)
+
+    async def say(self, text: str, chat: int, answer: str = "") -> None:
+        before = len(self.telegram.sent(chat))
+        self.telegram.user_says(text, chat_id=chat)
+        await self._answered(chat, before, answer)
+
+    async def _answered(self, chat: int, before: int, answer: str = "") -> None:
+        await self.telegram.wait_for(
+            lambda: [said for said in self.telegram.sent(chat)[before:] if answer in (said.text or "")],
+            timeout=ATTACK_SECONDS,
+        )
+
+    def _file(self) -> tuple[str, bytes]:
+        """Choose a crafted file, a whole export that is damaged, or a random document."""
+        kind = self.chance.randrange(3)
+        if kind == 0:
+            return self.chance.choice([*self.crafted.items()])
+        if kind == 1:
+            name, content = self.chance.choice([*self.whole.items()])
+            damaged = bytearray(content)
+            for _ in range(self.chance.randrange(1, 6)):
+                at = self.chance.randrange(len(damaged))
+                damaged[at : at + self.chance.randrange(20)] = self.chance.randbytes(self.chance.randrange(20))
+            return name, bytes(damaged)
+        document = json.dumps(_random_json(self.chance, 0)).encode() + nested(self.chance.choice([0, 0, 100, 10_000]))
+        name = f"random{self.chance.choice(['.json', '.jsonl', '.md', '.txt'])}"
+        return ("random.zip", zipped({name: document})) if self.chance.random() < 0.3 else (name, document)
+
+    async def _file_in_chat(self) -> None:
+        name, content = self._file()
+        before = len(self.telegram.sent(SENDER))
+        self.telegram.user_says(chat_id=SENDER, sends=document(name, content))
+        await self._answered(SENDER, before)
+        if self.chance.random() < 0.3:
+            await self.say(f"/import {self.chance.randrange(1, 40)}", SENDER)
+
+    async def _file_at_page(self) -> None:
+        name, content = self._file()
+        look = "1" if self.chance.random() < 0.7 else "0"
+        answer = await self.page.post("api/import", params={"name": name, "look": look}, content=content)
+        assert answer.status_code < 500, f"{name}: {answer.status_code}"
+
+    async def _request(self) -> None:
+        route = self.chance.choice(ROUTES)
+        odd = ["1", "-1", "x", "\0", "9" * 30, "\u202e", "é" * 900, "(" * 500, '"' * 900, "a* b* NEAR"]
+        names = [name for name in ("q", "before", "state", "from") if self.chance.random() < 0.5]
+        query = {name: self.chance.choice(odd) for name in names}
+        if self.chance.random() < 0.3:
+            body = json.dumps(_random_json(self.chance, 0)).encode() if self.chance.random() < 0.5 else nested(50_000)
+            answer = await self.page.post(f"api/{route}", content=body)
+        else:
+            answer = await self.page.get(f"api/{route}", params=query)
+        assert answer.status_code < 500, f"{route} {query}: {answer.status_code}"
+
+    def _skill(self) -> str:
+        text = self.chance.choice([*crafted_skills().values()])
+        if self.chance.random() < 0.5:
+            at = self.chance.randrange(len(text))
+            odd = self.chance.choice(["&a ", "*a", "\n", "\ud83d", "[", "---\n", "\0", '"\\ud83d'])
+            text = f"{text[:at]}{odd}{text[at:]}"
+        return text
+
+    async def _skill_in_chat(self) -> None:
+        content = zipped({"trains/SKILL.md": self._skill().encode("utf-8", "surrogatepass")})
+        before = len(self.telegram.sent(OWNER))
+        self.telegram.user_says(chat_id=OWNER, sends=document("trains.zip", content, "application/zip"))
+        await self._answered(OWNER, before)
+
+    async def _skill_by_hand(self) -> None:
+        folder = self.folder / "data" / "skills" / self.chance.choice(["trains", "boats"])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "SKILL.md").write_bytes(self._skill().encode("utf-8", "surrogatepass"))
+        await asyncio.sleep(1)
+
+    async def _call(self) -> None:
+        kind, server = self.chance.choice(ATTACKS), self.chance.choice(["lines", "json", "events"])
+        await self.say(f"attack {kind} by {server}", CALLER, "It said")
+
+
+def answer(chat: ChatRequest) -> Reply:
+    """Call the tool that a message asks for, and say then what it has said."""
+    last = chat.messages[-1]
+    if last["role"] == "tool":
+        return Says(f"It said {str(last['content'])[:40]!r}")
+    said = str(last["content"]).partition("<context>")[0].strip()
+    words = said.split()
+    if words[:1] == ["attack"] and len(words) == 4:
+        return Calls(((f"{words[3]}__attack", {"kind": words[1]}),))
+    return Says(f"You said: {said[:60]}")
+
+
+def _random_json(chance: random.Random, depth: int) -> object:
+    """Make a value with the names that readers look for."""
+    names = ["mapping", "chat_messages", "results", "memory", "messages", "date_unixtime", "from_id", "type", "id"]
+    long = ["x" * 10_000, "<" * 1_000, "\u0301" * 2_000, "my password is " * 500]
+    words = ["", "message", "entity", "\ud83d", "\0", "9" * 40, "2026-13-45", *long]
+    kind = chance.randrange(6 if depth < 6 else 3)
+    if kind == 0:
+        return chance.choice([None, True, -1, 1e300, 2**70, 0.5])
+    if kind < 3:
+        return chance.choice(words)
+    if kind == 3:
+        return [_random_json(chance, depth + 1) for _ in range(chance.randrange(5))]
+    return {chance.choice(names): _random_json(chance, depth + 1) for _ in range(chance.randrange(6))}
+
+
+def _whole_exports(folder: Path) -> dict[str, bytes]:
+    """Write an export of each program that is a single file."""
+    found: dict[str, bytes] = {}
+    for name, (_program, write) in {**exports.CONVERSATIONS, **exports.MEMORIES}.items():
+        place = folder / "exports" / name
+        place.mkdir(parents=True)
+        path = write(place, 200)
+        if path.is_file():
+            found[f"{name}{path.suffix}"] = path.read_bytes()
+    return found
+
+
+async def trial(seconds: float, seed: int) -> int:
+    """Run the trial and print its table. Return the number of problems."""
+    port, tools_port, events_port = free_port(), free_port(), free_port()
+    with tempfile.TemporaryDirectory(prefix="mneme-hostile-") as name:
+        folder = Path(name)
+        servers = {
+            "lines": {"command": sys.executable, "args": [str(SCRIPT)]},
+            "json": {"url": f"http://127.0.0.1:{tools_port}/mcp"},
+            "events": {"url": f"http://127.0.0.1:{events_port}/mcp"},
+        }
+        (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        async with (
+            ModelServer() as model,
+            BotApiServer() as telegram,
+            _program(str(SCRIPT), str(tools_port)),
+            _program(str(SCRIPT), str(events_port), "events"),
+            httpx.AsyncClient(base_url=f"http://{HOST}:{port}/page/", timeout=ATTACK_SECONDS) as page,
+        ):
+            model.otherwise = answer
+            environment = bot_environment(telegram, model, OWNER, SENDER, CALLER, TALKER)
+            environment |= {"MNEME_DATA_DIR": str(folder / "data"), "MCP_CONFIG": str(folder / "mcp.json")}
+            environment |= {"WEB_URL": "https://memory.example.org", "WEB_PORT": str(port)}
+            async with running_bot(environment, folder) as process:
+                trial = Trial(telegram, folder, random.Random(seed), page)
+                await trial.say("ping 0", TALKER, "You said")
+                entered = await page.post("enter", content=signed(SENDER, datetime.now(UTC)))
+                page.headers["x-mneme"] = entered.json()["session"]
+                end = time.monotonic() + seconds
+                await asyncio.gather(trial.attack(end), trial.talk(end), trial.watch(process, end))
+                await trial.watch(process, time.monotonic() + 1)
+            return _print(trial, (folder / "log").read_text(encoding="utf-8", errors="replace"))
+
+
+@contextlib.asynccontextmanager
+async def _program(*arguments: str) -> AsyncIterator[None]:
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def _print(trial: Trial, log: str) -> int:
+    print(f"{'attack':22} {'sent':>6} {'failed':>7} {'slowest':>9}")
+    for name, count in trial.counts.items():
+        print(f"{name:22} {count.sent:6} {count.failed.total():7} {count.slowest:8.1f}s")
+        trial.problems += [f"{name}: {times} times {why}" for why, times in count.failed.items()]
+    slow = [seconds for seconds in trial.answers if seconds > MAX_ANSWER_SECONDS]
+    print(
+        f"{len(trial.answers)} messages answered, {statistics.median(trial.answers):.2f} s in the middle, "
+        f"{max(trial.answers):.2f} s at most; {trial.peak} MB of memory at most; {log.count('Traceback')} tracebacks"
+    )
+    trial.problems += [f"{len(slow)} answers took longer than {MAX_ANSWER_SECONDS} s"] if slow else []
+    trial.problems += [f"it took {trial.peak} MB"] if trial.peak > MAX_MEGABYTES else []
+    for problem in trial.problems:
+        print(f"PROBLEM: {problem}")
+    return len(trial.problems)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=270)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    sys.exit(1 if asyncio.run(trial(chosen.seconds, chosen.seed)) else 0)
