@@ -16,8 +16,8 @@ from memory.messages import Provenance
 from pipeline.tools.mcp import connection
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, called, told, until
-from tests.support.servers import mcp_tools
-from tests.support.servers.model import Calls, Says
+from tests.support.servers import mcp_raw, mcp_tools
+from tests.support.servers.model import Calls, RefusesTool, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
 
@@ -331,3 +331,25 @@ async def test_without_a_file_nothing_of_it_is_loaded_and_nothing_is_told(start:
 async def test_a_file_that_is_named_and_not_there_is_told(start: OpenApp, tmp_path: Path) -> None:
     async with start(mcp_config=str(tmp_path / "other.json")) as app:
         assert "other.json can't be read (No such file or directory)." in await Person(app).says("/status")
+
+
+async def test_unreadable_tools_cost_only_themselves(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+    raw = {"command": sys.executable, "args": [mcp_raw.__file__]}
+    async with start(mcp_config=servers(raw=raw)) as app:
+        assert await called(Person(app), model, ("raw__good", {"at": []})) == ["seen"]
+    tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in model.requests[0].body["tools"]}
+    assert {name for name in tools if name.startswith("raw__")} == {"raw__good", "raw__untyped"}
+    assert tools["raw__good"]["properties"]["at"]["items"] == {"type": "string"}
+
+
+async def test_tool_that_the_model_server_refuses_is_named_in_status(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
+    raw = {"command": sys.executable, "args": [mcp_raw.__file__]}
+    model.refuses = (RefusesTool("raw__good"),)
+    async with start(mcp_config=servers(raw=raw)) as app:
+        person = Person(app)
+        await person.says("Hello")
+        assert "refuses these tools: raw__good" in await person.says("/status")
+    assert "raw__good" not in told(model)
+    assert "raw__untyped" in told(model)

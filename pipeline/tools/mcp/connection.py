@@ -316,6 +316,7 @@ async def _watched(
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 async with passed_on, incoming:
                     async for message in incoming:
+                        _drop_unreadable_tools(message)
                         await passed_on.send(message)
             lost()
 
@@ -323,6 +324,28 @@ async def _watched(
             tasks.start_soon(pass_on)
             yield messages, outgoing
             tasks.cancel_scope.cancel()
+
+
+def _drop_unreadable_tools(message: object) -> None:
+    """Remove the tools that the library can't read from a listing: it would refuse the whole listing."""
+    from mcp.types import Tool
+    from pydantic import ValidationError
+
+    result = getattr(getattr(message, "message", None), "result", None)
+    tools = result.get("tools") if isinstance(result, dict) else None
+    if not isinstance(tools, list):
+        return
+    readable = []
+    for tool in tools:
+        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+        if not isinstance(schema, dict) or schema.setdefault("type", "object") != "object":
+            continue
+        with contextlib.suppress(ValidationError):
+            Tool.model_validate(tool)
+            readable.append(tool)
+    if len(readable) < len(tools):
+        log.warning("mcp_tools_unreadable", left_out=len(tools) - len(readable))
+        tools[:] = readable
 
 
 def _is_bounded(tool: Tool) -> bool:

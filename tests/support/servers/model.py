@@ -142,6 +142,17 @@ class Refuses:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusesTool(Refuses):
+    """A server that refuses the schema of one tool."""
+
+    message: str = "Bad Request"
+
+    def applies(self, chat: ChatRequest) -> bool:
+        """Return True if the request offers the tool."""
+        return self.what in {tool["function"]["name"] for tool in chat.body.get("tools", [])}
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One request that came, as it came."""
 
