@@ -44,12 +44,12 @@ class PowerCut:
             target.chmod(0o600)
         shutil.rmtree(self._root)
         image.rename(self._root)
+        self.keep_all()
+
+    def keep_all(self) -> None:
+        """Take everything in the folder as synced. The program must have ended."""
         shutil.rmtree(self._kept)
         self._kept.mkdir()
-        self._begin_with_all()
-
-    def _begin_with_all(self) -> None:
-        """After a cut everything that is there is on the disk."""
         with (self._kept / "log").open("a", encoding="utf-8") as log:
             for path in self._root.rglob("*"):
                 if path.is_file():
