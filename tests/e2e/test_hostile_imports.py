@@ -101,3 +101,10 @@ def test_json_within_the_limits_passes_unchanged(value: object, size: int, ascii
     document = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     bounded = BoundedJson(io.BytesIO(document))
     assert b"".join(iter(lambda: bounded.read(size), b"")) == document
+
+
+@pytest.mark.parametrize("name", ["x." + "a" * 5000, "x.js\0on", "../../x.json", "x.JSON", "", "x.exe"])
+async def test_sent_name_decides_nothing_but_a_known_extension(name: str) -> None:
+    async with on_disk(name, b"{}") as path:
+        assert path.name in ("sent", "sent.json")
+        assert path.read_bytes() == b"{}"
