@@ -26,6 +26,7 @@ from memory.imports.json_stream import (
     TooComplex,
     values,
 )
+from memory.imports.source import on_disk
 from tests.e2e.test_import import imported, kept
 from tests.support.hostile_files import crafted_imports
 
