@@ -4,44 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import structlog
 from pydantic import ValidationError
 
 from config.texts import _, ngettext, spoken
 from memory.buttons import Notice
+from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
+from memory.reminders.reminder import Repeat
+from memory.search.recall import Recall
 from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
 from pipeline.models.capabilities import Part
 from pipeline.models.model import (
+    ChatModel,
     ContentRefused,
     ContextOverflow,
     EmptyAnswer,
     Finish,
     LimitReached,
     MessageRefused,
+    ModelAnswer,
     ModelError,
     ModelRequest,
     RequestRejected,
 )
+from pipeline.models.routing import ModelChoice
+from pipeline.prompt.budget import Budget
 from pipeline.recalled import Recalled, recalled
-from pipeline.tools.reminders import PlainReminders, may_ask_for_reminder
-from pipeline.tools.toolbox import Asking, ToolContext
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
-
-    from memory.clock import Clock
-    from memory.search.recall import Recall
-    from pipeline.models.model import ChatModel, ModelAnswer
-    from pipeline.models.routing import ModelChoice
-    from pipeline.prompt.budget import Budget
-    from pipeline.tools.toolbox import Toolbox
-    from pipeline.turn import Turn
+from pipeline.tools.reminders import PlainReminders, Wish, may_ask_for_reminder
+from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
+from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
 
