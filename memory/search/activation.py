@@ -360,13 +360,21 @@ class ActivationReason:
     tokens: int
 
 
-def recorded(activated: Sequence[Activated], recalled: Sequence[int] = ()) -> str | None:
-    """What a session keeps of its last turn; None for nothing. recalled: the messages that its request quoted."""
+def recorded(
+    activated: Sequence[Activated], recalled: Sequence[int] = (), recalled_notes: Sequence[int] = ()
+) -> str | None:
+    """Return the JSON that a session keeps of its last turn, or None if the turn used no memory.
+
+    Args:
+        recalled: The messages that its request quoted.
+        recalled_notes: The entries that its request quoted or its tools found.
+    """
     rows = [
         [memory.id, memory.layer, round(memory.score, 3), round(memory.relevance, 3), memory.tokens]
         for memory in activated
     ]
-    return json.dumps([rows, [*recalled]]) if rows or recalled else None
+    notes = [entry for entry in recalled_notes if entry not in {memory.id for memory in activated}]
+    return json.dumps([rows, [*recalled], notes]) if rows or recalled or notes else None
 
 
 class ActivationLog:
@@ -377,22 +385,31 @@ class ActivationLog:
 
     async def last(self, session_id: str) -> list[ActivationReason]:
         """What activated for the last turn of a session, in the order in which it stood there."""
-        rows, _messages = await self._last(session_id)
-        ids = ", ".join(str(int(row[0])) for row in rows)
-        results = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids}) AND e.deleted_at IS NULL")
-        entries = {row["id"]: entry_of(row) for row in results}
+        rows, _messages, _notes = await self._last(session_id)
+        entries = await self._entries([row[0] for row in rows])
         return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]
 
     async def recalled(self, session_id: str) -> list[tuple[datetime, str]]:
         """When the messages were said that the request of the last turn quoted, and their words; the best first."""
-        _memories, messages = await self._last(session_id)
+        _memories, messages, _notes = await self._last(session_id)
         rows = await self._database.rows(
             "SELECT s.* FROM json_each(?) k JOIN spoken s ON s.id = k.value ORDER BY k.key", (json.dumps(messages),)
         )
         return [(from_text(row["created_at"]), row["content"]) for row in rows]
 
-    async def _last(self, session_id: str) -> tuple[list[list[Any]], list[int]]:
+    async def recalled_notes(self, session_id: str) -> list[Entry]:
+        """Return the entries that the request of the last turn quoted or that its tools found, the best first."""
+        _memories, _messages, notes = await self._last(session_id)
+        entries = await self._entries(notes)
+        return [entries[note] for note in notes if note in entries]
+
+    async def _entries(self, ids: Sequence[int]) -> dict[int, Entry]:
+        listed = ", ".join(str(int(entry_id)) for entry_id in ids)
+        rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({listed}) AND e.deleted_at IS NULL")
+        return {row["id"]: entry_of(row) for row in rows}
+
+    async def _last(self, session_id: str) -> tuple[list[list[Any]], list[int], list[int]]:
         database = await self._database.private.database_of(session_id)
         value = await database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
-        memories, messages = json.loads(value) if value else ([], [])
-        return memories, messages
+        memories, messages, *rest = json.loads(value) if value else ([], [])
+        return memories, messages, rest[0] if rest else []

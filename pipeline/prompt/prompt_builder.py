@@ -248,7 +248,12 @@ class PromptBuilder:
         now = f"{NOW_HEADER} {self.clock().astimezone(self.zone_of(session.id)):%A %Y-%m-%d %H:%M}"
         parts += [] if plain else [now]
         provenance = worst(memory.provenance for memory in (*passages, *quoted))
-        text = Passage(fenced("\n\n".join(parts)) if parts else "", provenance, messages=passages[0].messages)
+        text = Passage(
+            fenced("\n\n".join(parts)) if parts else "",
+            provenance,
+            messages=passages[0].messages,
+            entries=passages[0].entries,
+        )
         return Volatile(text, context, own_lines, now)
 
     async def _shared(

@@ -118,6 +118,7 @@ class ContextBuilding:
         turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
         turn.recalled = volatile.text.messages
+        turn.recalled_notes = volatile.text.entries
 
 
 def _with_origin(message: Message) -> Message:
