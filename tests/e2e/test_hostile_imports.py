@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 330
 """What an import may take at most, with the program itself."""
-MAX_SECONDS = 60
+MAX_SECONDS = 110
 
 
 async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -> None:
