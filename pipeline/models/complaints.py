@@ -110,7 +110,9 @@ def read_complaint(status: int | None, body: str) -> Complaint:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        return Complaint(status, body.strip()[:MAX_ERROR_CHARS], text=body[:MAX_ERROR_CHARS])
+        text = body.strip()[:MAX_ERROR_CHARS]
+        # a web page, as of a proxy, says nothing to a person
+        return Complaint(status, "" if text.startswith("<") else text, text=text)
     return complaint_in(value, status) or Complaint(status, "", text=body[:MAX_ERROR_CHARS])
 
 
