@@ -251,7 +251,7 @@ async def _checkpoint(
             told_in = life.languages[attribute.key, version]
             other = next(spoken for spoken in attribute.question if spoken != told_in)
             server.requests.clear()
-            await person.says(attribute.question[other if number % 10 == 9 else told_in])
+            await person.says(attribute.question[other if number % 10 in (2, 5, 9) else told_in])
             request = server.requests[-1]
             await app.sessions.clear_messages(session.id)
             text = request.system()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
 MAX_HOUR = 22
+SHORT_SHARE = 0.35
+"""The share of small talk that is a word or two."""
 EN_SHARE = 0.65
 """The share of small talk in English."""
 ATTRIBUTES = Path(__file__).parent / "year_attributes.txt"
@@ -72,6 +74,16 @@ _THINGS = {
         "Drucker Spinat Lampe Luftpumpe Schirm Kürbis Beamer Wasserkocher Tacker Kissen Linsen Kompass Reißverschluss"
         " Bohrer Knoblauch Vorhang Mixer Leiter Teppich Nudeln Spiegel"
     ).split(),
+}
+_SHORT = {
+    EN: (
+        "Thanks!|Ok|Haha, yes|Good idea|And shorter, please|Go on|Why?|No, the other way round|Perfect|Hm, I'm not sure"
+        "|Yes please|That's too long|Again, please|Nice|Never mind|What else?|Are you sure?|Great, thank you|lol"
+    ).split("|"),
+    DE: (
+        "Danke!|Ok|Haha, ja|Gute Idee|Und bitte kürzer|Weiter|Warum?|Nein, andersherum|Perfekt|Hm, ich weiß nicht"
+        "|Ja bitte|Das ist zu lang|Noch einmal bitte|Schön|Schon gut|Was noch?|Bist du sicher?|Super, danke|Gute Nacht"
+    ).split("|"),
 }
 _EVENTS = {
     EN: (
@@ -335,10 +347,7 @@ def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
         text = source.choice(_STATES[language]).format(until=until, x=source.choice(_THINGS[language]))
         subject = {EN: f"state of day {day}", DE: f"Zustand von Tag {day}"}
         lines.append((text, Purpose.TEMPORARY, (Fact(text, subject, language=language, until=until),)))
-    while len(lines) < count:
-        # ordinary messages, seldom the same twice
-        language = EN if source.random() < EN_SHARE else DE
-        lines.append((" ".join(source.sample(life.talk[language], source.choice((1, 1, 2)))), Purpose.TALK, ()))
+    lines += [_small_talk(life, source) for _ in range(count - len(lines))]
     source.shuffle(lines)
     minutes = sorted(source.randrange(7 * 60, MAX_HOUR * 60) for _ in lines)
     start = day * 24 * 60
@@ -347,6 +356,15 @@ def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
     if count > 12:
         result.insert(len(result) // 2, Line(result[len(result) // 2].minute, "/new", Purpose.NEW))
     return [*result, Line(start + MAX_HOUR * 60 + 30, "/new", Purpose.NEW)]
+
+
+def _small_talk(life: Life, source: random.Random) -> tuple[str, Purpose, tuple[Fact, ...]]:
+    """Return an ordinary message, seldom the same twice, or a short one that goes on with what was said."""
+    language = EN if source.random() < EN_SHARE else DE
+    text = source.choice(_SHORT[language])
+    if source.random() > SHORT_SHARE:
+        text = " ".join(source.sample(life.talk[language], source.choice((1, 1, 2))))
+    return text, Purpose.TALK, ()
 
 
 def _is_used(attribute: Attribute) -> bool:

@@ -50,14 +50,16 @@ You are a memory consolidation agent. Return one JSON object with these fields:
 It begins with [{now}].
 "facts": what is worth remembering for months about the user, their people, their things, plans, decisions and \
 wishes; at most 12, [] for none. Each is {{"subject": "<what it is about>", "fact": "<one whole sentence in the third \
-person, in the user's language>", "kind": "fact", "message": <number of the message that says it>, "quote": "<the \
-words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or mentioned in a question \
-counts, and what they said yes to when the assistant said it (then message and quote are the assistant's). The fact \
-says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is "preference" for likes and \
-dislikes, "decision" for what was decided. With "since" and "until": "<YYYY-MM-DD>" where a time was said: work out \
-"tomorrow" and "next Friday" from the day of the message, and write the date into the fact too. Where something \
-changes a known fact, write the new state under the known subject. Subjects are short and stay the same for the same \
-thing: "name", "home city", "job".{people}
+person, in the user's language>", "kind": "fact", "nature": "state", "message": <number of the message that says it>, \
+"quote": "<the words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or \
+mentioned in a question counts, and what they said yes to when the assistant said it (then message and quote are the \
+assistant's). The fact says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is \
+"preference" for likes and dislikes, "decision" for what was decided. "nature" is "vital" for what must be known in \
+every conversation: allergies, illnesses, blood type, emergency contacts, the closest people and their names, home, \
+address, phone number; "event" for what happened once and is over; else "state". With "since" and "until": \
+"<YYYY-MM-DD>" where a time was said: work out "tomorrow" and "next Friday" from the day of the message, and write \
+the date into the fact too. Where something changes a known fact, write the new state under the known subject. \
+Subjects are short and stay the same for the same thing: "name", "home city", "job".{people}
 "forget": [{{"subject": "<a known subject>", "message": <number>, "quote": "<words>"}}] for what the user wants \
 forgotten, or no longer has or does (sold, ended, moved away from); [] for none. Instead of "subject" it may name a \
 "line" of the long-term memory, copied exactly.

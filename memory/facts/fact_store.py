@@ -13,7 +13,7 @@ from config.texts import _, unstopped
 from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
 from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Proposal
+from memory.store.entry import TYPED_KINDS, Author, Entry, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
@@ -128,6 +128,9 @@ class _Learning:
     async def result(self) -> Learned | None:
         """What became of it; None where it was known."""
         repeated = await self._holding(self._checked.repeats)
+        if self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None:
+            for entry in (entry for entry in repeated if entry.nature != Nature.VITAL):
+                await self._change.mark(entry, Nature.VITAL)
         # what was captured of the same messages is the same memory, in the words that came first
         of_same = [*repeated, *await self._holding(self._checked.replaces)]
         captured = next((item for item in of_same if self._is_captured_here(item)), None)
@@ -158,6 +161,7 @@ class _Learning:
             valid_until=self._until,
             quote=self._checked.quote,
             subject=subject,
+            nature=self._checked.fact.nature,
         )
         if captured.subject is not None or await self._change.holder(subject) is not None:
             return entry
@@ -216,6 +220,7 @@ class _Learning:
             valid_until=self._until,
             quote=checked.quote,
             unconfirmed=checked.doubt,
+            nature=checked.fact.nature,
         )
 
 
