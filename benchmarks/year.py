@@ -27,6 +27,7 @@ from benchmarks.year_life import ANSWERS, BEGIN, EN, Attribute, Life, Line, Purp
 from bot.app import App, open_app
 from config.logs import configure_logging
 from config.settings import Settings
+from memory.text.naming import name_key
 from tests.support.agreement import agreement
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ChatRequest, ModelServer, Says
@@ -51,6 +52,12 @@ class Oracle:
         self._life = life
         self._facts = {" ".join(line.text.split()): line.facts for line in life.lines if line.facts}
         self._answers = 0
+        self._by_subject = {
+            name_key(subject): attribute.key
+            for attribute in life.attributes
+            for names in attribute.subjects.values()
+            for subject in names
+        }
 
     def answer(self, _chat: ChatRequest) -> Says:
         """Return an answer of usual length, which says nothing of what the script knows."""
@@ -81,8 +88,10 @@ class Oracle:
         return Says(json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts, "forget": []}))
 
     def _known_subjects(self, prompt: str) -> dict[str, str]:
+        others = prompt.partition("## Other Known Subjects\n")[2].partition("\n\n")[0]
+        known = {self._by_subject[name]: name for name in others.split("; ") if name in self._by_subject}
         listed = prompt.partition("## Known Facts\n")[2].partition("\n\n")[0]
-        return {
+        return known | {
             key: subject for subject, content in _KNOWN_FACT.findall(listed) for key in self._life.recognise(content)
         }
 

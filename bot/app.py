@@ -408,7 +408,7 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
         *note_tools(memory.entries, writes),
         memory_recall_tool(memory.reading, memory.reinforcement),
         history_search_tool(memory.history),
-        learn_tool(memory.learning, memory.entries, writes),
+        learn_tool(memory.learning, memory.facts, memory.entries, writes),
         episode_tool(memory.entries, writes),
         procedure_tool(memory.procedures, memory.entries, writes),
         stats_tool(memory.stats),

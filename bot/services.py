@@ -117,7 +117,7 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.search)
+        self.facts = FactStore(database, self.search, vector_search)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)
