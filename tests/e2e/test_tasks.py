@@ -126,6 +126,22 @@ async def test_what_a_task_says_is_no_word_of_the_user_s(
         )
 
 
+async def test_task_sets_nothing_by_earlier_words_of_the_user(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    words = "Remind me on Monday at 7 to water the plants"
+    async with serve() as app:
+        await Person(app, Address("telegram", str(ANN))).says(words)
+        call = ("reminder_set", {"text": "water the plants", "when": "2026-02-09T07:00", "quote": words})
+        model.script(Calls((call,)), Says("Done."))
+        await task(app, "say hello")
+        clock.forward(minutes=50)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT state FROM reminders WHERE text = 'water the plants'") == "offered"
+        assert model.second_looks == []
+
+
 async def test_where_others_words_are_in_view_a_task_is_only_offered(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
