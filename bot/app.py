@@ -283,7 +283,7 @@ def _assemble(
         Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
         checker,
         FactWriter(memory.ledger, memory.facts, memory.view),
-        Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size),
+        Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
         memory.history,
         clock,
         settings.consolidation_timeout,

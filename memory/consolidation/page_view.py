@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import MemoryRefused
-from memory.ledger.page import appending, format_line, without_line
+from memory.ledger.page import appending, format_line
 from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature
 from memory.store.entry_rows import CURRENT, entries_where
 from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from memory.ledger.change import Change
     from memory.store.entry import Entry
@@ -80,7 +80,7 @@ class PageView:
             # a stronger one takes the place of weaker ones
             while room < 0 and weakest and self._rank(weakest[0], change) < self._rank(entry, change):
                 former = weakest.pop(0)
-                await self._take_out(change, former)
+                await self._take_out(change, [former])
                 room += len((former.line or "").encode()) + 1
             if room < 0:
                 break
@@ -90,7 +90,9 @@ class PageView:
     async def _owned(self, change: Change) -> list[Entry]:
         """Return the entries that have a line in the file, each line's current one before others."""
         lines = set((await change.page()).splitlines())
-        where = f"e.owner_id = ? AND e.line IS NOT NULL ORDER BY NOT ({_IN_VIEW}), e.id DESC"
+        # what was superseded has handed its line on: if it stands there, a person wrote it
+        holds = "e.line IS NOT NULL AND e.superseded_by IS NULL AND e.unconfirmed IS NULL"
+        where = f"e.owner_id = ? AND {holds} ORDER BY NOT ({_IN_VIEW}), e.id DESC"
         entries = [e for e in await entries_where(change.read, where, (change.owner_id,)) if e.line in lines]
         return list({entry.line: entry for entry in reversed(entries)}.values())
 
@@ -100,13 +102,8 @@ class PageView:
             f"SELECT e.id FROM entries e WHERE e.owner_id = ? AND e.line IS NOT NULL AND {_IN_VIEW}", (change.owner_id,)
         )
         current = {row["id"] for row in rows}
-        holding = []
-        for entry in owned:
-            if entry.id in current or entry.superseded_by is not None or entry.unconfirmed is not None:
-                holding += [entry] if entry.id in current else []
-            else:
-                await self._take_out(change, entry)
-        return holding
+        await self._take_out(change, [entry for entry in owned if entry.id not in current])
+        return [entry for entry in owned if entry.id in current]
 
     async def _shorten(self, change: Change, holding: Iterable[Entry]) -> list[Entry]:
         """Take out the least used lines until the file is as full as it is to be. Return the entries that stay."""
@@ -114,17 +111,23 @@ class PageView:
         size, filled, gone = await _size(change), self._limit * FILLED_SHARE, 0
         while size > filled and gone < len(ranked) and ranked[gone].nature != Nature.VITAL:
             size -= len((ranked[gone].line or "").encode()) + 1
-            await self._take_out(change, ranked[gone])
             gone += 1
+        await self._take_out(change, ranked[:gone])
         return ranked[gone:]
 
     def _rank(self, entry: Entry, change: Change) -> tuple[bool, float, int]:
         score = self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, change.moment)
         return entry.nature == Nature.VITAL, score, entry.id
 
-    async def _take_out(self, change: Change, entry: Entry) -> None:
-        if entry.line is not None and await _edited(change, without_line(entry.line)):
-            await change.know_line(entry, None)
+    async def _take_out(self, change: Change, entries: Sequence[Entry]) -> None:
+        lines = {entry.line for entry in entries}
+
+        def without(text: str) -> str:
+            return "\n".join(line for line in text.split("\n") if line not in lines)
+
+        if entries and await _edited(change, without):
+            for entry in entries:
+                await change.know_line(entry, None)
 
 
 async def _size(change: Change) -> int:

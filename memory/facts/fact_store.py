@@ -35,6 +35,7 @@ log = structlog.get_logger(__name__)
 ALIKE = 6
 """Memories that are like a fact, in words or in meaning, and may be what it replaces or repeats."""
 MOST_KNOWN = 60
+_HOLDING = Filter(kinds=TYPED_KINDS, current=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class FactStore:
 
     async def spoken_of(self, owner: str, texts: Sequence[str], limit: int) -> list[tuple[str, Entry]]:
         """Return the facts that hold and that `texts` speak of, each with its subject, the best fits first."""
-        found = [await self._alike(text, owner) for text in texts]
+        # by words alone: each message would otherwise go to the embedder a second time
+        found = [await self._in_words(text, owner) for text in texts]
         entries = await self._current(owner, _in_turns(found)[:limit])
         return [(entry.subject, entry) for entry in entries if entry.subject is not None]
 
@@ -122,15 +124,15 @@ class FactStore:
 
     async def _alike(self, text: str, owner: str) -> list[int]:
         """Return the ids of the memories that hold and are most alike in words, and in meaning if that is known."""
-        if not text.strip():
-            return []
-        only = Filter(kinds=TYPED_KINDS, current=True)
-        by_words = list(await self._search.scores(text, owner, only, ALIKE))
-        if self._vector_search is None:
+        by_words = await self._in_words(text, owner)
+        if self._vector_search is None or not text.strip():
             return by_words
-        similarities = await self._vector_search.of(text, owner, (), only)
+        similarities = await self._vector_search.of(text, owner, (), _HOLDING)
         near = sorted(similarities.found, key=lambda hit: -similarities.of[key_of(hit)].bare)
         return _in_turns([by_words, [hit.id for hit in near if hit.turn_id is None][:ALIKE]])
+
+    async def _in_words(self, text: str, owner: str) -> list[int]:
+        return [*await self._search.scores(text, owner, _HOLDING, ALIKE)]
 
     async def _current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
         """Return the entries of these ids that hold, in the order of the ids."""

@@ -98,6 +98,8 @@ class Learning:
         """The typed memories in just these words, archived ones too. current: only those that hold."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
         ids = await self._search.scores(content, owner, only, ALIKE)
+        if not ids:
+            return []
         entries = await entries_where(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
         return [entry for entry in entries if wording(entry.content) == wording(content)]
 

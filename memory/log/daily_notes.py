@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+# from the few turns that are due, and not from the messages of all chats
 _UNSETTLED = """
-SELECT t.outcome, m.* FROM turns t JOIN conversations c ON c.id = t.conversation_id
-JOIN owners o ON o.id = c.owner_id JOIN messages m ON m.turn_id = t.id
+SELECT t.outcome, m.* FROM turns t INDEXED BY unsettled_notes CROSS JOIN conversations c ON c.id = t.conversation_id
+CROSS JOIN owners o ON o.id = c.owner_id CROSS JOIN messages m ON m.turn_id = t.id
 WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retried') ORDER BY m.turn_id, m.id
 """
 

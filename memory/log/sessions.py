@@ -33,8 +33,9 @@ LEFT JOIN markers k ON k.id = (SELECT max(id) FROM markers WHERE conversation_id
 LEFT JOIN entries e ON e.id = (
     SELECT a.id FROM markers f JOIN entries a ON a.id = f.archive_id AND a.deleted_at IS NULL
     WHERE f.conversation_id = c.id ORDER BY f.id DESC LIMIT 1)
-LEFT JOIN (messages m JOIN turns t ON t.id = m.turn_id AND t.outcome <> 'retried')
-    ON m.conversation_id = c.id AND m.id >= coalesce(k.first_kept_message_id, 0)
+-- no join with turns in brackets: SQLite would read the messages of all chats to make it
+LEFT JOIN messages m ON m.conversation_id = c.id AND m.id >= coalesce(k.first_kept_message_id, 0)
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.outcome = 'retried')
 WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id
 """
 SHARED_OWNER = "shared"

@@ -114,11 +114,14 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """Lines of MEMORY.md: those that a prompt hides, those written today, and those of vital memories."""
+    """Lines of MEMORY.md: those that a prompt hides, those written today, and those of vital memories.
+
+    Each vital one comes with whether it was written into the file. If it is not there any more, a person deleted it.
+    """
 
     hidden: frozenset[str]
     fresh: frozenset[str]
-    vital: tuple[str, ...]
+    vital: tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,11 @@ class Activation:
         return PageLines(
             frozenset(hidden - {row["line"] for row in rows if not (row["is_over"] or row["is_visible"])} - {None}),
             frozenset(row["line"] for row in rows if row["is_fresh"] and row["line"]),
-            tuple(row["line"] or format_line(_shown(row["content"])) for row in rows if row["is_vital"])[-MAX_VITAL:],
+            tuple(
+                (row["line"] or format_line(_shown(row["content"])), row["line"] is not None)
+                for row in rows
+                if row["is_vital"]
+            )[-MAX_VITAL:],
         )
 
     async def baseline_count(self, owner: str) -> int:

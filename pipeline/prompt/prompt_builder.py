@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+STATEMENT_SHARE = 3
+"""The part of the tokens for earlier talk that is shown to a message which asks for nothing: a third."""
 SHARED_TOKENS = 300
 MOST_SHARED = 40
 SHARED_CHARACTERS = 300
@@ -211,10 +213,12 @@ class PromptBuilder:
             return memory, LongTermText(memory.long_term)
         turns = {message.turn_id for message in visible.messages if message.turn_id is not None}
         lines = await self.memories.activation.page_lines(session.owner, turns, self._today(session))
+        written = set(memory.long_term.splitlines())
+        vital = [line for line, was_written in lines.vital if not was_written or line in written]
         divided = without_hidden(memory.long_term, lines)
         memory = fitted(replace(memory, long_term=divided.whole), budget.memory, budget)
         # divided again: what was cut may be of either part
-        long_term = with_vital(without_hidden(memory.long_term, lines), lines.vital, budget)
+        long_term = with_vital(without_hidden(memory.long_term, lines), vital, budget)
         return replace(memory, long_term=long_term.text), long_term
 
     def _today(self, session: Session) -> datetime:
@@ -249,8 +253,11 @@ class PromptBuilder:
         """
         tokens, memories = budget.relevant, self.memories
         shared, besides = await self._shared(session, stable.shown, budget)
+        # what was said before stands in no later request: to a message that asks for nothing less of it is shown
+        asked = asks(question) or bool(asked_in(question))
+        earlier_tokens = tokens if asked else tokens // STATEMENT_SHARE
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, besides, tokens), self._in_graph(session, question)
+            self._earlier(lookup, visible, besides, earlier_tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:

@@ -144,7 +144,7 @@ class Bench:
             Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),
             checker,
             FactWriter(ledger, facts, PageView(max_size)),
-            Compression(prompt, ledger, max_size),
+            Compression(prompt, ledger, max_size, clock),
             history,
             clock,
             timeout,
