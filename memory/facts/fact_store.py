@@ -15,6 +15,7 @@ from memory.facts.fact import KnownMemory
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
+from memory.store.forgotten import forgotten_words_of
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from memory.ledger.change import Change
     from memory.search.search import Search
     from memory.store.database import Database
+    from memory.store.forgotten import ForgottenWords
 
 log = structlog.get_logger(__name__)
 
@@ -87,7 +89,7 @@ class FactStore:
         left out, and the log says so.
         """
         learned: dict[int, Learned] = {}
-        for checked in facts:
+        for checked in await self.allowed(change, facts):
             if checked.is_foreign:
                 continue
             try:
@@ -100,6 +102,14 @@ class FactStore:
                 learned[outcome.entry.id] = replace(outcome, in_file=in_file)
         return list(learned.values())
 
+    async def allowed(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
+        """Return the facts that rest on no forgotten words. Read in the change, so that no removal comes in between."""
+        forgotten = await forgotten_words_of(change.read, change.owner_id)
+        results = [fact for fact in facts if not _is_forgotten(fact, forgotten)]
+        if len(results) < len(facts):
+            log.info("facts_forgotten", facts=len(facts) - len(results))
+        return results
+
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
         """Apply what a look says to an entry that waited for it."""
         if checked.doubt is not None:
@@ -108,6 +118,12 @@ class FactStore:
         if checked.is_past:
             await change.end(entry)
         return await _in_place_of(change, await change.confirm(entry), checked)
+
+
+def _is_forgotten(checked: CheckedFact, forgotten: ForgottenWords) -> bool:
+    citation = checked.fact.citation
+    quote = citation.quote if citation is not None else checked.quote
+    return forgotten.forbids(checked.fact.text, quote, checked.message)
 
 
 class _Learning:
