@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
@@ -11,6 +12,8 @@ from bot.commands.memory_browser import also_called, forget_keyboard, quoted_nam
 from config.numbers import NUMBER
 from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
+from memory.errors import MemoryRefused
+from memory.ledger.undo import UNDO_PERIOD
 from memory.messages import Document
 from memory.store.entry import Author, NewEntry
 from memory.transfer.archive import TooLarge
@@ -160,15 +163,38 @@ class MemoryCommands:
         if change is None:
             return text
         edit = (edit_button(entry.id, entry.content),) if editable else ()
-        return Answer(text, ((undo_button(change, entry.content), *edit),))
+        return Answer(text, ((undo_button(change, entry.content, entry.id), *edit),))
 
     @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
-        number = tapped_number(call) if call.argument else None
-        undone = await self.services.undo.undo(call.session.owner, number)
-        if undone is None:
-            return _("There is nothing to undo.") if number is None else _("That was undone already.")
-        return format_undo(undone)
+        """/undo; under what was changed, /undo_12 for a change, or /undo_12_34 for one memory of it"""
+        change, _space, part = call.argument.partition(" ")
+        number = tapped_number(replace(call, argument=change)) if change else None
+        entry = tapped_number(replace(call, argument=part)) if part else None
+        owner = call.session.owner
+        undone = await self.services.undo.undo(owner, number, entry=entry)
+        if undone is not None:
+            return format_undo(undone)
+        if number is None:
+            return _("There is nothing to undo.")
+        if not await self.services.undo.is_expired(owner, number):
+            return _("That was undone already.")
+        days = UNDO_PERIOD.days
+        too_old = ngettext("A change can be undone for {n} day.", "A change can be undone for {n} days.", days)
+        return f"{too_old} {await self._still_possible(owner, entry)}"
+
+    async def _still_possible(self, owner: str, entry: int | None) -> str:
+        """Return what can be done about a memory that no undo takes back any more."""
+        if entry is not None:
+            with contextlib.suppress(MemoryRefused):
+                content = in_line((await self.services.entries.get(owner, f"#{entry}")).content)
+                return _(
+                    "This memory can still be changed by {edit} or deleted by {forget}: {content}",
+                    edit=f"/edit_{entry}",
+                    forget=f"/forget_{entry}",
+                    content=content,
+                )
+        return _("You can still change or delete each memory: see /memory.")
 
     @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:

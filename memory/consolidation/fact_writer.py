@@ -69,6 +69,7 @@ class FactWriter:
         facts = [_with_person(item, part) for item in checked]
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues) as change:
             forgotten = [name for item in forget if (name := await self._forget(change, item)) is not None]
+            facts = await self._facts.allowed(change, facts)
             learned = await self._facts.learn_in(change, facts, part.messages[0].id or 0)
             for outcome in learned:
                 await self._note(change, outcome)

@@ -17,6 +17,7 @@ from memory.facts.fact import KnownMemory
 from memory.search.search import Filter, key_of
 from memory.store.entry import TYPED_KINDS, Author, Entry, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
+from memory.store.forgotten import forgotten_words_of
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from memory.search.search import Search
     from memory.search.vector_search import VectorSearch
     from memory.store.database import Database, Row
+    from memory.store.forgotten import ForgottenWords
 
 log = structlog.get_logger(__name__)
 
@@ -149,7 +151,7 @@ class FactStore:
         left out, and the log says so.
         """
         learned: dict[int, Learned] = {}
-        for checked in facts:
+        for checked in await self.allowed(change, facts):
             if checked.is_foreign:
                 continue
             try:
@@ -162,6 +164,14 @@ class FactStore:
                 learned[outcome.entry.id] = replace(outcome, in_file=in_file)
         return list(learned.values())
 
+    async def allowed(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
+        """Return the facts that rest on no forgotten words. Read in the change, so that no removal comes in between."""
+        forgotten = await forgotten_words_of(change.read, change.owner_id)
+        results = [fact for fact in facts if not _is_forgotten(fact, forgotten)]
+        if len(results) < len(facts):
+            log.info("facts_forgotten", facts=len(facts) - len(results))
+        return results
+
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
         """Apply what a look says to an entry that waited for it."""
         if checked.doubt is not None:
@@ -170,6 +180,12 @@ class FactStore:
         if checked.is_past:
             await change.end(entry)
         return await _in_place_of(change, await change.confirm(entry), checked)
+
+
+def _is_forgotten(checked: CheckedFact, forgotten: ForgottenWords) -> bool:
+    citation = checked.fact.citation
+    quote = citation.quote if citation is not None else checked.quote
+    return forgotten.forbids(checked.fact.text, quote, checked.message)
 
 
 class _Learning:

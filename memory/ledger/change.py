@@ -63,6 +63,7 @@ class Change:
             int, str | None
         ] = {}  # each touched entry as it was, its row and names as JSON; None: there was none
         self.is_written = True
+        self.forgotten: list[Entry] = []  # as they were: their words are marked with the change
         self.number: int | None = None
         self._connection = connection
         self._page = page
@@ -110,6 +111,8 @@ class Change:
     ) -> Entry:
         """Replace an entry's content; it is then by who writes it, and trusted as they are."""
         self._refuse_archive(entry)
+        if self.author is Author.USER and content != entry.content:
+            self.forgotten.append(entry)
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
             "quote": quote,
@@ -193,7 +196,12 @@ class Change:
         return await self._by_id(entry.id)
 
     async def remove(self, entry: Entry) -> None:
+        """Delete an entry. Nothing is learned again from the words that it came from, until they are said again."""
         self._refuse_archive(entry)
+        self.forgotten.append(entry)
+        await self._remove(entry)
+
+    async def _remove(self, entry: Entry) -> None:
         await self._release_names(entry)
         await self._set(entry.id, {"deleted_at": self._now})
         await self._exchange_line(entry, None)
@@ -205,7 +213,7 @@ class Change:
         await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
         if proposal.action is not None:
             await self._carry_out(proposal)
-            await self.remove(await self._by_id(entry.id))
+            await self._remove(await self._by_id(entry.id))
         for number in proposal.replaces:
             if (former := await self._first(f"e.id = ? AND {CURRENT}", number)) is not None:
                 await self.supersede_by_known(former, await self._by_id(entry.id))

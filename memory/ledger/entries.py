@@ -8,6 +8,7 @@ from config.texts import _
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import LIVE, entries_where, find, holder, known_owner
+from memory.store.forgotten import forgotten_words
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from memory.ledger.ledger import Ledger
     from memory.store.database import Database
+    from memory.store.forgotten import ForgottenWords
 
     Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
@@ -91,6 +93,10 @@ class EntryStore:
                     await change.confirm(entry)
             number = change.number
         return len(entries), number
+
+    async def forgotten(self, owner: str) -> ForgottenWords:
+        """Return the words that the owner had forgotten, which nothing is made of."""
+        return await forgotten_words(self._database.rows, owner)
 
     async def _where(self, where: str, *parameters: object) -> list[Entry]:
         return await entries_where(self._database.rows, where, parameters)

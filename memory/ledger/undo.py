@@ -8,17 +8,21 @@ in between leaves a change of which a part is undone, and the next start finishe
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _
-from memory.clock import now_text
+from memory.clock import now_text, to_text
 from memory.errors import MemoryRefused
+from memory.messages import storable
 from memory.store.effects import keep_causes
 from memory.store.entry import Author, Operation
-from memory.store.entry_rows import bind_name, known_owner
+from memory.store.entry_rows import bind_name, entries_where, known_owner
+from memory.store.forgotten import mark_words, unmark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     States = Mapping[int, str | None]
 
 MEMORY_FILE = "MEMORY.md"
+UNDO_PERIOD = timedelta(days=30)
+"""How long a change can be undone."""
 SLICE = 50
 """Memories of an import that are taken back in one transaction."""
 BUILT_ON = N_("That was changed again since: /undo starts with the newest change.")
@@ -105,20 +111,42 @@ class Undo:
         )
         return None if value is None else int(value)
 
-    async def undo(self, owner: str, number: int | None = None, *, is_withdrawal: bool = False) -> Undone | None:
+    async def is_expired(self, owner: str, number: int) -> bool:
+        """Return True if a change can't be undone any more because it is too old, and was not undone before."""
+        row = await self._database.row(
+            "SELECT (SELECT max(batch) FROM changes) AS newest, count(*) AS records,"
+            " sum(o.name = :owner AND c.undone_at = c.at AND c.at < :before) AS purged, sum(o.name = :owner) AS own"
+            " FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = :number",
+            {"owner": owner, "number": number, "before": to_text(self._clock() - UNDO_PERIOD)},
+        )
+        if row is None or row["newest"] is None or number > row["newest"]:
+            return False
+        # the purge deletes the records of entries, and marks those of MEMORY.md, of which it keeps some versions
+        return row["records"] == 0 or (bool(row["own"]) and row["purged"] == row["own"])
+
+    async def undo(
+        self, owner: str, number: int | None = None, *, entry: int | None = None, is_withdrawal: bool = False
+    ) -> Undone | None:
         """Take back the newest change of an owner that still stands, or the one of that number; None without one.
 
-        A person's later edit of MEMORY.md is never lost: the file is left as it is then, and the entries of the
-        change are taken back all the same. is_withdrawal: it is what the bot's owner has done to an entry of theirs,
-        which nobody else undoes. Raises MemoryRefused when nothing can be: there are none, a name is in use again, a
-        later change has to do with the same; after an edit the next undo goes on with the change before.
+        What else was changed in MEMORY.md since stays as it is: the lines that the change has written are taken out,
+        and those that it has replaced come back. A line that a person has edited since is left alone, and the entries
+        of the change are taken back all the same. A new memory is removed although the program itself has reworded or
+        weighed it since. The words that a removed memory was learned from are forgotten.
+
+        Args:
+            entry: Take back only what the change has done to this entry, and to those that it replaced.
+            is_withdrawal: It is what the bot's owner has done to an entry of theirs, which only they undo.
+
+        Raises MemoryRefused when nothing can be: there are none, a name is in use again, a later change has to do with
+        the same; after an edit the next undo goes on with the change before.
         """
         owner_id = await known_owner(self._database, owner)
         if owner_id is None:
             return None
-        slices = None if is_withdrawal else await self._undo_memories(owner_id, number)
+        slices = None if is_withdrawal or entry is not None else await self._undo_memories(owner_id, number)
         if slices is None:
-            undone = await self._undo(owner, owner_id, number, is_withdrawal=is_withdrawal)
+            undone = await self._undo(owner, owner_id, number, is_withdrawal=is_withdrawal, entry=entry)
         else:
             undone = await self._undo(owner, owner_id, slices.batch, is_withdrawal=False, slices=slices)
         if undone is not None and undone.operation == Operation.IMPORT:
@@ -176,7 +204,14 @@ class Undo:
         return outcomes, names
 
     async def _undo(
-        self, owner: str, owner_id: int, number: int | None, *, is_withdrawal: bool, slices: _Slices | None = None
+        self,
+        owner: str,
+        owner_id: int,
+        number: int | None,
+        *,
+        is_withdrawal: bool,
+        slices: _Slices | None = None,
+        entry: int | None = None,
     ) -> Undone | None:
         """Take back a change in one transaction, or what is left of it after its slices."""
         refused: MemoryRefused | None = None
@@ -185,25 +220,31 @@ class Undo:
             if not rows:
                 return None if slices is None else _of_slices(slices)
             batch = rows[0]["batch"]
-            if slices is None and number is not None and await _is_built_on(connection, owner_id, batch):
-                raise MemoryRefused(_(BUILT_ON))
             states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
+            every = len(states)
+            if entry is not None:
+                states = await _states_with(connection, states, entry)
+                if not states:
+                    return None  # it was undone by itself
+            is_whole = len(states) == every
+            if slices is None and number is not None and await _is_built_on(connection, owner_id, batch, states):
+                raise MemoryRefused(_(BUILT_ON))
             outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
             lines = await _lines_of_entries(connection, states)
             await keep_causes(connection)
+            edit = _joined([row for row in rows if row["entry_id"] == 0])
+            file_change = await _file_change(connection, edit, states, is_whole=is_whole)
+            await self._forget_words(connection, owner_id, batch, rows[0]["operation"], states)
             names = await _restore_all(connection, owner_id, states)
-            await connection.execute(
-                "UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now_text(self._clock), batch)
-            )
-            if (edit := _joined([row for row in rows if row["entry_id"] == 0])) is not None:
-                before, after = edit
+            await self._record_undone(connection, batch, states, is_whole=is_whole)
+            if file_change.changes_anything:
                 # the last step before the commit: nothing that is refused after it leaves the two apart
                 try:
-                    await self._files.put_back(owner, expected=after, text=before)
+                    former, text = await self._files.change_long_term(owner, file_change.apply)
                     if self._copies is not None:
                         await self._copies.keep(connection, self._files.long_term_path(owner))
-                    names.append(MEMORY_FILE)
-                    outcomes = [*_outcomes_of_file(before, after, lines), *outcomes]
+                    names += [MEMORY_FILE] if text != former else []
+                    outcomes = [*_outcomes_of_file(text, former, lines), *outcomes]
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not states and slices is None:
@@ -212,6 +253,138 @@ class Undo:
         if slices is not None:
             names, outcomes = [*slices.names, *names], [*slices.outcomes, *outcomes]
         return Undone(operation, author, tuple(names), _telling(outcomes), refused is not None)
+
+    async def _forget_words(
+        self, connection: aiosqlite.Connection, owner_id: int, batch: int, operation: str, states: States
+    ) -> None:
+        """Mark the words of memories that go, and take back the marks of a removal that is undone."""
+        await unmark(connection, batch, states)
+        gone = [entry_id for entry_id, state in states.items() if state is None]
+        # the messages of an import go with it, and who imports the file again means it
+        if operation == Operation.IMPORT or not gone:
+            return
+
+        async def read(sql: str, parameters: tuple[object, ...] = ()) -> list[Row]:
+            return list(await connection.execute_fetchall(sql, parameters))
+
+        numbers = json.dumps(gone)
+        for entry in await entries_where(read, "e.id IN (SELECT value FROM json_each(?))", (numbers,)):
+            await mark_words(connection, owner_id, None, entry, now_text(self._clock))
+
+    async def _record_undone(
+        self, connection: aiosqlite.Connection, batch: int, states: States, *, is_whole: bool
+    ) -> None:
+        now, ids = now_text(self._clock), json.dumps([*states])
+        # what the program has done since to an entry that is gone can't be taken back by itself
+        gone = json.dumps([entry_id for entry_id, state in states.items() if state is None])
+        await connection.execute(
+            "UPDATE changes SET undone_at = ? WHERE batch > ? AND undone_at IS NULL"
+            " AND entry_id IN (SELECT value FROM json_each(?))",
+            (now, batch, gone),
+        )
+        if is_whole:
+            await connection.execute("UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now, batch))
+        else:
+            await connection.execute(
+                "UPDATE changes SET undone_at = ? WHERE batch = ? AND entry_id IN (SELECT value FROM json_each(?))",
+                (now, batch, ids),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _FileChange:
+    """What an undo does to MEMORY.md, whatever else it says by now."""
+
+    before: str = ""  # what it said before the change that is undone
+    after: str = ""
+    gone: frozenset[str] = frozenset()  # lines of memories that go, which may have been reworded since
+    back: tuple[str, ...] = ()  # lines of memories that come back
+
+    @property
+    def changes_anything(self) -> bool:
+        return self.before != self.after or bool(self.gone or self.back)
+
+    def apply(self, text: str) -> str:
+        """Return the text without the change. Raises MemoryRefused if a person has edited all that it wrote."""
+        shown = storable(text)
+        if shown == self.after:
+            return self._with_entries(self.before)
+        if shown == self.before:
+            return text  # a crash has kept the change from being made
+        reverted = self._with_entries(_reverted(shown, self.before, self.after))
+        if reverted == shown and self.before != self.after:
+            raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
+        return reverted
+
+    def _with_entries(self, text: str) -> str:
+        lines = [line for line in text.split("\n") if line not in self.gone]
+        missing = [line for line in self.back if line not in lines]
+        if not missing:
+            return "\n".join(lines)
+        body = "\n".join(lines).rstrip("\n")
+        return "\n".join([*([body] if body else []), *missing]) + "\n"
+
+
+def _reverted(text: str, before: str, after: str) -> str:
+    """Return a text without what made `after` of `before`, line by line. Lines that are not as written stay."""
+    lines, old, new = text.split("\n"), before.split("\n"), after.split("\n")
+    for kind, first, last, start, end in reversed(
+        difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    ):
+        if kind == "equal":
+            continue
+        written, replaced = new[start:end], old[first:last]
+        if not all(line in lines for line in written if line.strip()):
+            continue
+        at = _place_of(lines, written, new[:start])
+        for line in written:
+            if line in lines:
+                lines.remove(line)
+        missing = [line for line in replaced if line.strip() and line not in lines]
+        lines[at:at] = missing
+    return "\n".join(lines)
+
+
+def _place_of(lines: Sequence[str], written: Sequence[str], before: Sequence[str]) -> int:
+    """Return where lines come back: in the place of those that replaced them, or behind what they stood behind."""
+    present = [lines.index(line) for line in written if line in lines and line.strip()]
+    if present:
+        return min(present)
+    anchor = next((line for line in reversed(before) if line.strip() and line in lines), None)
+    return lines.index(anchor) + 1 if anchor is not None else 0
+
+
+async def _file_change(
+    connection: aiosqlite.Connection, edit: tuple[str, str] | None, states: States, *, is_whole: bool
+) -> _FileChange:
+    before, after = edit or ("", "")
+    rows = await connection.execute_fetchall(
+        "SELECT id, line FROM entries WHERE line IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*states]),),
+    )
+    own = {row["id"]: str(row["line"]) for row in rows}
+    gone = frozenset(line for entry_id, line in own.items() if states[entry_id] is None)
+    if is_whole:
+        # a line that was there before the change is none of its own
+        return _FileChange(before, after, gone - set(before.split("\n")))
+    # of one memory among several: its own lines, and those of what it has replaced
+    former = {entry_id: json.loads(state)["row"].get("line") for entry_id, state in states.items() if state is not None}
+    back = tuple(line for line in former.values() if line and line in before.split("\n"))
+    changed = {own[entry_id] for entry_id, line in former.items() if entry_id in own and own[entry_id] != line}
+    return _FileChange(gone=(gone | changed) - set(back), back=back)
+
+
+async def _states_with(connection: aiosqlite.Connection, states: States, entry: int) -> dict[int, str | None]:
+    """Return the states of an entry, and of those that it has replaced in the same change, directly or not."""
+    wanted, grown = {entry}, True
+    while grown:
+        rows = await connection.execute_fetchall(
+            "SELECT id FROM entries WHERE superseded_by IN (SELECT value FROM json_each(?))", (json.dumps([*wanted]),)
+        )
+        found = {int(row["id"]) for row in rows} & states.keys()
+        grown = not found <= wanted
+        wanted |= found
+    return {entry_id: state for entry_id, state in states.items() if entry_id in wanted} if entry in states else {}
 
 
 def _of_slices(slices: _Slices) -> Undone:
@@ -245,18 +418,29 @@ async def _standing(
     )
 
 
-async def _is_built_on(connection: aiosqlite.Connection, owner_id: int, number: int) -> bool:
-    """Whether a later change that stands has to do with the same things, so that it has to go first."""
-    touched = "SELECT entry_id FROM changes WHERE batch = :number"
+async def _is_built_on(
+    connection: aiosqlite.Connection, owner_id: int, number: int, states: States | None = None
+) -> bool:
+    """Return True if a later change that stands has to do with the same entries, so that it has to go first.
+
+    What the program itself has done to a new entry since, such as wording it better, goes with it. MEMORY.md is put
+    back line by line, so it is no reason. states: the entries that are meant, if those are not all of the change.
+    """
+    touched = "SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0"
+    touched += "" if states is None else " AND entry_id IN (SELECT value FROM json_each(:states))"
+    by_program = (
+        "(author = :program AND entry_id IN"
+        " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL))"
+    )
     # the owner of a withdrawn entry may have undone since what had shared it
     since = "undone_at >= (SELECT at FROM changes WHERE batch = :number AND operation = 'withdraw')"
     rows = await connection.execute_fetchall(
         f"SELECT 1 FROM changes WHERE owner_id = :owner AND entry_id IN ({touched})"
-        f" AND ((batch > :number AND undone_at IS NULL) OR (batch <> :number AND {since}))"
+        f" AND ((batch > :number AND undone_at IS NULL AND NOT {by_program}) OR (batch <> :number AND {since}))"
         " UNION ALL SELECT 1 FROM entries WHERE superseded_by IN"
-        " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL)"
-        f" AND superseded_by <> id AND id NOT IN ({touched})",
-        {"owner": owner_id, "number": number},
+        f" ({touched} AND before IS NULL) AND superseded_by <> id AND id NOT IN ({touched})",
+        {"owner": owner_id, "number": number, "program": Author.CONSOLIDATION}
+        | {"states": json.dumps([*states]) if states is not None else None},
     )
     return bool(list(rows))
 

@@ -140,10 +140,13 @@ class CompactionService:
         removed, messages = transcript.messages[:cut], transcript.messages[cut:]
         if not removed or transcript.conversation_id is None:
             return None
-        summary = await self._summary(transcript.summary, removed)
-        content = without_secrets(summary or extract(transcript.summary, removed))
+        forgotten = await self.entries.forgotten(session.owner)
+        derived = [forgotten.masked(message) for message in removed]
+        earlier = transcript.summary  # masked already
+        summary = await self._summary(earlier, derived)
+        content = without_secrets(summary or extract(earlier, derived))
         # an archive is named by what it adds: with the earlier summary all would get the same name
-        topic = without_secrets(summary or extract(None, removed))
+        topic = without_secrets(summary or extract(None, derived))
         stem = f"archive-{self.clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         first_kept, conversation_id = messages[0].id, transcript.conversation_id

@@ -12,6 +12,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import owner_number
+from memory.store.forgotten import forgotten_words
 from memory.store.index import leave_session
 
 if TYPE_CHECKING:
@@ -230,10 +231,24 @@ class SessionService:
 
     async def transcript(self, session_id: str) -> Transcript:
         """The current conversation as the model sees it, replayed from the newest marker on."""
-        kept = await _transcript(self._database, session_id)
+        kept = await self._without_forgotten(session_id, await _transcript(self._database, session_id))
         held_in = await self._database.private.database_of(session_id)
         # a private talk continues what was said before it
         return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
+
+    async def _without_forgotten(self, session_id: str, transcript: Transcript) -> Transcript:
+        """Return a transcript without forgotten words in its summary, which was made before."""
+        if transcript.summary is None:
+            return transcript
+        owner = await self._database.value("SELECT owner FROM sessions WHERE id = ?", (session_id,))
+        forgotten = await forgotten_words(self._database.rows, str(owner))
+        if not forgotten:
+            return transcript
+        made_at = await self._database.value(
+            "SELECT max(k.archived_at) FROM markers k JOIN conversations c ON c.id = k.conversation_id WHERE c.id = ?",
+            (transcript.conversation_id,),
+        )
+        return replace(transcript, summary=forgotten.masked_text(transcript.summary, from_text(made_at)))
 
 
 async def _transcript(database: Database, session_id: str) -> Transcript:

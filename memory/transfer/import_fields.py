@@ -48,6 +48,7 @@ TAKEN = (
     "imported",
     "markers",
     "changes",
+    "forgotten",
     "reminders",
 )
 """The tables that an import takes, in the order in which rows can refer to each other."""

@@ -54,7 +54,7 @@ class _Notes:
 
     async def note_add(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Keep a note that can be found later by search. Short, telling name."""
-        cited = self._writes.cited(context, quote, content)
+        cited = await self._writes.cited(context, quote, content)
         new = NewEntry(
             content, name=name, author=Author.MODEL, trusted=cited.trusted, source_message_id=cited.message_id
         )
@@ -169,7 +169,7 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
         quote: Quote = "",
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
-        cited = writes.cited(context, quote, f"{event} {outcome}")
+        cited = await writes.cited(context, quote, f"{event} {outcome}")
         new = NewEntry(
             event,
             stem="episode",
