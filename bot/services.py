@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
+from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
@@ -89,7 +90,8 @@ class MemoryServices:
         self.entries = EntryStore(database, self.ledger)
         self.long_term = LongTermMemory(self.files, self.ledger)
         self.procedures = Procedures(self.ledger)
-        self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
+        self.view = PageView(settings.memory_max_size, decay)
+        self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock, self.view)
         self.traces = PendingErasures(database, copies)
         self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
@@ -115,7 +117,7 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.search)
+        self.facts = FactStore(database, self.search, vector_search)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

@@ -112,8 +112,10 @@ class MemoryBrowser:
         """The last changes that stand, newest first."""
         rows = await self._database.rows(
             "SELECT c.batch, min(c.operation) AS operation, min(c.author) AS author, max(c.at) AS at,"
-            " max(c.entry_id = 0) AS in_file, json_group_array(coalesce(e.content, json_extract(c.before,"
-            " '$.row.content'), '')) AS texts FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
+            # of MEMORY.md, which entry 0 stands for, the column holds Markdown and no JSON
+            " max(c.entry_id = 0) AS in_file, json_group_array(CASE WHEN c.entry_id = 0 THEN ''"
+            " ELSE coalesce(e.content, json_extract(c.before, '$.row.content'), '') END) AS texts"
+            " FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
             " WHERE c.owner_id = (SELECT id FROM owners WHERE name = ?) AND c.undone_at IS NULL"
             " AND c.operation <> 'withdraw'"
             " GROUP BY c.batch ORDER BY c.batch DESC LIMIT ?",

@@ -68,22 +68,46 @@ def empty(path: object) -> StoreError:
     )
 
 
+def result_code(error: BaseException | None) -> int:
+    """Return SQLite's primary result code for an error, or for the cause of a StoreError. 0 if it has none."""
+    if isinstance(error, StoreError):
+        error = error.__cause__
+    # errors that Python's own module raises have no code; the upper bytes of one tell what exactly happened
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF if isinstance(error, sqlite3.Error) else 0
+
+
+def is_of_surroundings(error: BaseException | None) -> bool:
+    """Return True if the disk, another program or a permission stopped SQLite, which says nothing about the data."""
+    return result_code(error) in _SURROUNDINGS
+
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
+_UNWRITABLE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_SURROUNDINGS = (
+    _UNWRITABLE
+    | _BUSY
+    | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_AUTH}
+)
+
+
 def explain(error: sqlite3.Error, path: object) -> StoreError:
-    text = str(error)
-    if "full" in text:
+    """Return the sentence for an error of SQLite, chosen by its result code: its words may come from anywhere."""
+    code = result_code(error)
+    if code == sqlite3.SQLITE_FULL:
         return StoreError(
             _("The disk with {path} is full: free some space; nothing that was saved is lost.", path=path)
         )
-    if "disk I/O" in text:
+    if code == sqlite3.SQLITE_IOERR:
         return StoreError(
             _("{path} can't be read or written: the disk is full or failing; free some space, check it.", path=path)
         )
-    if "readonly" in text or "unable to open" in text:
+    if code in _UNWRITABLE:
         return StoreError(_("{path} can't be written: check the owner and the mode of its folder.", path=path))
-    if "malformed" in text or "not a database" in text:
+    if code in _DAMAGED:
         return StoreError(
             _("{path} is damaged: restore it from a backup with `mneme restore`; it is left as it is.", path=path)
         )
-    if "locked" in text or "busy" in text:
+    if code in _BUSY:
         return StoreError(_("{path} is kept busy by another program: stop that one, or try again.", path=path))
-    return StoreError(_("The database {path} answers: {said}.", path=path, said=text))
+    return StoreError(_("The database {path} answers: {said}.", path=path, said=str(error)))

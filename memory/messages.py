@@ -78,6 +78,7 @@ class Passage:
     provenance: Provenance = Provenance.TYPED
     images: tuple[Image, ...] = ()  # shown with it
     messages: tuple[int, ...] = ()  # those of the log whose exchanges it quotes
+    entries: tuple[int, ...] = ()  # the notes and other entries that it quotes
 
 
 @dataclass(frozen=True, slots=True)

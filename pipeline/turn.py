@@ -45,6 +45,7 @@ class Turn:
     heard: list[Heard] = field(default_factory=list)  # AutoCapture: what a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
+    recalled_notes: tuple[int, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop

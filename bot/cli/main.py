@@ -83,8 +83,8 @@ def main() -> None:
 
 
 def _require_text(arguments: list[str]) -> None:
-    """Raises ConfigurationError for an argument that is not valid UTF-8, which no name in memory can be."""
-    for argument in arguments:
+    """Raise ConfigurationError for an argument that is not valid UTF-8. Messages to chat are repaired instead."""
+    for argument in arguments if arguments[:1] != ["chat"] else ():
         try:
             argument.encode()
         except UnicodeEncodeError:

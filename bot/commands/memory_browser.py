@@ -15,6 +15,7 @@ from memory.search.formatting import NoSuchPage
 from memory.search.reading import Wanted
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind
+from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,6 +54,7 @@ _WHY = {
     Layer.CONTEXT: N_("it fits what you said"),
     Layer.PROCEDURES: N_("a way to do what you asked for"),
 }
+LOOKED_UP = N_("it was looked up")
 # Where an entry comes from, as a person would say it.
 _ORIGINS: Mapping[str, str] = {
     Author.USER: N_("you wrote it"),
@@ -94,7 +96,8 @@ class MemoryQueries:
                 f"- {at.astimezone(zone):%Y-%m-%d}: {in_line(text)}"
                 for at, text in (await log.recalled(call.session.id))[:RECALLED_SHOWN]
             ]
-            return format_reasons(await log.last(call.session.id), of_file, recalled) + hint
+            reasons, notes = await log.last(call.session.id), await log.recalled_notes(call.session.id)
+            return format_reasons(reasons, of_file, recalled, notes) + hint
         if call.argument.lower() == UNSURE:
             unsure = await self.services.entries.unconfirmed(owner, PAGE + 1)
             choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE])
@@ -223,25 +226,30 @@ async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> 
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
-def format_reasons(reasons: Sequence[ActivationReason], of_file: int, recalled: Sequence[str] = ()) -> str:
-    """Which memories stood in the last request, each with why and where it came from.
+def format_reasons(
+    reasons: Sequence[ActivationReason], of_file: int, recalled: Sequence[str] = (), notes: Sequence[Entry] = ()
+) -> str:
+    """Say which memories were in the last request, with the reason of each and where it comes from.
 
-    of_file: lines of MEMORY.md. recalled: lines of the messages that were quoted there.
+    Args:
+        of_file: Number of lines of MEMORY.md.
+        recalled: A line for each message that was quoted.
+        notes: Entries that were quoted, or that the model's tools found.
     """
     lines: list[str] = []
-    if reasons:
+    if count := len(reasons) + len(notes):
         lines.append(
-            ngettext(
-                "{n} memory was used for the last answer:", "{n} memories were used for the last answer:", len(reasons)
-            )
+            ngettext("{n} memory was used for the last answer:", "{n} memories were used for the last answer:", count)
         )
+    by_reason: dict[str, list[str]] = {}
     for reason in reasons:
-        why = _(_WHY[reason.layer])
-        if reason.entry is None:
-            lines.append("- " + _("a memory that is gone by now ({why})", why=why))
-        else:
-            quote = f': "{in_line(reason.entry.quote)}"' if reason.entry.quote else ""
-            lines.append(f"- {in_line(reason.entry.content)} ({why}; {format_source(reason.entry)}{quote})")
+        text = _("a memory that is gone by now") if reason.entry is None else _with_source(reason.entry)
+        by_reason.setdefault(_(_WHY[reason.layer]), []).append(text)
+    if notes:
+        by_reason.setdefault(_(LOOKED_UP), []).extend(map(_with_source, notes))
+    for why, texts in by_reason.items():
+        lines.append(f"{why[:1].upper()}{why[1:]}:")
+        lines += (f"- {text}" for text in texts)
     if of_file:
         lines.append(
             ngettext(
@@ -254,6 +262,13 @@ def format_reasons(reasons: Sequence[ActivationReason], of_file: int, recalled: 
         lines.append(_("Earlier messages were looked at, such as:"))
         lines += recalled
     return "\n".join(lines) or _("No memory was used for your last message.")
+
+
+def _with_source(entry: Entry) -> str:
+    """Return the content with its source, and with the quote if that says it in other words."""
+    is_same = entry.quote is None or same_words(entry.quote, entry.content)
+    quote = "" if is_same or entry.quote is None else f': "{in_line(entry.quote)}"'
+    return f"{in_line(entry.content)} ({format_source(entry)}{quote})"
 
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from memory.facts.fact import Citation, Fact
 from memory.messages import storable
-from memory.store.entry import Kind
+from memory.store.entry import Kind, Nature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -165,6 +165,7 @@ def _fact(item: object) -> Fact | None:
         _day(item.get("until")),
         _citation(item),
         _text(item.get("person"), LONGEST_SUBJECT),
+        next((nature for nature in Nature if nature == item.get("nature")), Nature.STATE),
     )
 
 

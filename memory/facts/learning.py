@@ -46,14 +46,18 @@ class Learning:
         self._search = search
         self._ledger = ledger
 
-    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
-        """Write a memory in a change of its own. replaces: the name of the one that it supersedes.
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None, *others: str) -> Learned:
+        """Write a memory in a change of its own. replaces, others: the names of those that it supersedes.
 
         What is known in the same words is reinforced, and its decay begins anew; what is not confirmed changes nothing
         of it. Raises MemoryRefused for what may not be stored, a scope that is no pattern, and a name that nothing has.
         """
         async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
             learned = await self.learn_in(change, owner, new, replaces)
+            for name in others:
+                other = await change.holder(name)
+                if other is not None and other.id != learned.entry.id and await change.is_current(other):
+                    await change.supersede_by_known(other, learned.entry)
         return replace(learned, change=change.number)
 
     async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:

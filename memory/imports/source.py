@@ -211,9 +211,10 @@ def may_be_export(name: str, content: bytes) -> bool:
 
 @contextlib.asynccontextmanager
 async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
-    """Write the content of a file to a temporary file with the extension of its name."""
+    """Write the content of a file to a temporary file, which keeps the extension of an export."""
+    suffix = Path(name.replace("\0", "")).suffix.lower()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"sent{Path(name).suffix}"
+        path = Path(folder) / f"sent{suffix if suffix in KINDS else ''}"
         await asyncio.to_thread(path.write_bytes, content)
         yield path
 

@@ -13,7 +13,7 @@ from memory.errors import MemoryRefused
 from memory.ledger.page import appending, format_line, line_of, replacing
 from memory.messages import storable
 from memory.store.decay import MOST_REINFORCED, reinforce
-from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Priority, Proposal
+from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Nature, Priority, Proposal
 from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
@@ -107,6 +107,7 @@ class Change:
         valid_until: datetime | None = None,
         quote: str | None = None,
         subject: str | None = None,
+        nature: Nature | None = None,
     ) -> Entry:
         """Replace an entry's content; it is then by who writes it, and trusted as they are."""
         self._refuse_archive(entry)
@@ -114,6 +115,7 @@ class Change:
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
             "quote": quote,
             "subject": name_key(subject) if subject is not None else None,
+            "nature": nature,
             "valid_from": to_text(valid_from) if valid_from is not None else None,
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
@@ -141,6 +143,7 @@ class Change:
                 subject=new.subject or former.subject,
                 scope=new.scope or former.scope,
                 priority=new.priority or inherited,
+                nature=_inherited_nature(former, new.nature),
             )
         )
         # its names are released first: the new entry takes over the main name, and the aliases after that
@@ -152,7 +155,8 @@ class Change:
     async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
         """Have a memory that there is already take the place of `former`; `word` stands in that one's dated name."""
         await self._release_names(former)
-        await self._set(entry.id, {"subject": entry.subject or former.subject})
+        nature = _inherited_nature(former, entry.nature)
+        await self._set(entry.id, {"subject": entry.subject or former.subject, "nature": nature})
         await self._give_way(former, entry.id, (former.name, *former.aliases), word)
         return await self._by_id(entry.id)
 
@@ -301,6 +305,11 @@ class Change:
         values = {"author": self.author, "trusted": entry.trusted or self._trusted} if as_told else {}
         await self._set(entry.id, {"priority": priority, **values})
 
+    async def mark(self, entry: Entry, nature: Nature) -> Entry:
+        """Record how long an entry matters."""
+        await self._set(entry.id, {"nature": nature})
+        return await self._by_id(entry.id)
+
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
         """Count a run of a workflow. A run is a use: it makes it stronger, and brings it back from the archive."""
         columns = {
@@ -401,3 +410,8 @@ class Change:
     async def _first(self, where: str, *parameters: object) -> Entry | None:
         entries = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
         return next(iter(entries), None)
+
+
+def _inherited_nature(former: Entry, nature: Nature | str) -> str:
+    """Return the nature of what takes the place of `former`: a new home is as vital as the last one."""
+    return Nature.VITAL if former.nature == Nature.VITAL and nature != Nature.EVENT else nature

@@ -64,6 +64,7 @@ class FinishedTurn:
     written_entries: tuple[int, ...] = ()  # of this turn, to be told where they came from
     activated: tuple[Activated, ...] = ()  # in its request
     recalled: tuple[int, ...] = ()  # the messages that it quoted
+    recalled_notes: tuple[int, ...] = ()  # the entries that it quoted, or that its tools have found
     told_notices: tuple[int, ...] = ()  # the quiet lines that its reply holds
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
@@ -129,7 +130,7 @@ class TurnLog:
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)
             await connection.execute(
                 "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
-                (now, recorded(turn.activated, turn.recalled), turn.session_id),
+                (now, recorded(turn.activated, turn.recalled, turn.recalled_notes), turn.session_id),
             )
             if turn.told_notices:  # each statement costs two switches of threads, also one that does nothing
                 await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])

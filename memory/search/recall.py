@@ -175,6 +175,7 @@ class Recall:
         lines = PromptLines(tokens, self._counter, self.formatter(lookup.owner))
         provenances: list[Provenance] = []
         messages: list[int] = []
+        entries: list[int] = []
         once: set[tuple[bool, int]] = set()
         for exchange in _in_turn(exchanges):
             if lines.left < SHORTEST_LINE:
@@ -184,8 +185,8 @@ class Recall:
             once.add(exchange.key)
             if lines.add(exchange.hit, exchange.text, exchange.said):
                 provenances.append(exchange.provenance)
-                messages += [exchange.hit.id] if exchange.hit.turn_id is not None else []
-        return Passage(lines.text, worst(provenances), messages=tuple(messages))
+                (entries if exchange.hit.turn_id is None else messages).append(exchange.hit.id)
+        return Passage(lines.text, worst(provenances), messages=tuple(messages), entries=tuple(entries))
 
     async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
         """What fits a message or a part of it; where it is no mere chatter, ranked."""

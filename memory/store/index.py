@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
+import re
 from typing import TYPE_CHECKING
 
-from memory.errors import StoreError
-from memory.store.schema import INDEXES, PART_BITS
+from memory.errors import StoreError, is_of_surroundings
+from memory.store.schema import INDEXES, PART_BITS, schema
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -106,7 +106,7 @@ async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bo
         async with database.transaction() as connection:
             await work(connection, False)
     except StoreError as error:
-        if type(error.__cause__) is not sqlite3.DatabaseError:  # a subclass, such as for a full disk, is no damage
+        if is_of_surroundings(error):
             raise
         # from the start: SQLite writes nothing more in a transaction that has met a damaged page
         async with database.transaction() as connection:
@@ -150,12 +150,15 @@ async def rebuild(
 
 
 async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool = False) -> None:
-    """Make a derived table anew, empty. abandon: its pages can't be read."""
-    made = list(
-        await connection.execute_fetchall(
+    """Make a derived table anew, empty. abandon: its pages, or the records that they hold, can't be read."""
+    made = [
+        row[0]
+        for row in await connection.execute_fetchall(
             "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY rowid", (table,)
         )
-    )
+    ]
+    # the table itself may be missing
+    made = made or [statement for statement in schema() if _creates(statement, table)]
     if abandon:
         named = json.dumps([f"{table}{end}" for end in ("", *_SHADOWS)])
         # DROP TABLE would read the damaged pages to give them back; without a name nobody reads them, and VACUUM
@@ -166,9 +169,15 @@ async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool =
         )
         await connection.execute("PRAGMA writable_schema = RESET")
     else:
-        await connection.execute(f"DROP TABLE {table}")
-    for row in made:
-        await connection.execute(row[0])
+        # FTS5 drops the tables that it keeps an index in with it; one that has lost its name left them behind
+        for end in ("", *_SHADOWS) if table in INDEXES else ("",):
+            await connection.execute(f"DROP TABLE IF EXISTS {table}{end}")
+    for statement in made:
+        await connection.execute(statement)
+
+
+def _creates(statement: str, table: str) -> bool:
+    return re.search(rf"^CREATE (VIRTUAL )?TABLE {table}\b", statement, re.MULTILINE) is not None
 
 
 def is_derived(table: str) -> bool:

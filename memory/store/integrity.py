@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.errors import StoreError, empty, explain
+from memory.errors import StoreError, empty, explain, is_of_surroundings
 from memory.store.database import FUNCTIONS
 from memory.store.index import DERIVED, is_derived, make_anew, reindex, renew
+from memory.store.index_records import find_trouble
 from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
 
 if TYPE_CHECKING:
@@ -105,11 +106,15 @@ class IntegrityCheck:
             for index in INDEXES:
                 await self._database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
         except StoreError as error:
-            # a full disk or a lock says nothing of the index
-            if "is damaged" not in str(error):
+            # a full disk or a lock says nothing of the index; anything else is said of the index alone
+            if is_of_surroundings(error):
                 raise
             return False
-        return True
+        # what FTS5's own check passes over
+        trouble = await asyncio.to_thread(_trouble_of_indexes, self._database.path)
+        if trouble is not None:
+            log.warning("index_records_damaged", reason=trouble)
+        return trouble is None
 
 
 def inspect_database(path: Path) -> DatabaseState:
@@ -124,6 +129,8 @@ def inspect_database(path: Path) -> DatabaseState:
             if (reason := unreadable(str(path), schema)) is not None:
                 return DatabaseState(True, schema, StoreError(reason))
             verdict = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+            if verdict != "ok" and all(is_derived(table) for table in damaged_tables(path) or [""]):
+                return DatabaseState(True, schema, in_step=False)
             if verdict != "ok":
                 damaged = f"{path} is damaged ({' '.join(verdict.split())})"
                 return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
@@ -180,13 +187,25 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
                 # the 1 has it compared with the views, and not only with itself
                 for index in INDEXES:
                     copy.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
-            except sqlite3.DatabaseError as error:
-                if "malformed" not in str(error):
+                if any(find_trouble(copy, index) is not None for index in INDEXES):
+                    return False
+            except sqlite3.Error as error:
+                if is_of_surroundings(error):
                     raise
                 return False
-    except (sqlite3.OperationalError, OSError):  # no room for the copy
+    except (sqlite3.Error, OSError):  # no room for the copy
         return None
     return True
+
+
+def _trouble_of_indexes(path: Path) -> str | None:
+    try:
+        with _reading(path) as connection:
+            return next((said for index in INDEXES if (said := find_trouble(connection, index)) is not None), None)
+    except sqlite3.Error as error:
+        if is_of_surroundings(error):
+            raise explain(error, path) from error
+        return str(error)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,12 @@ MIGRATIONS: tuple[Migration, ...] = (
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
     # 48: the cost of a call as the provider tells it; `cost` is computed from its tokens
     ("ALTER TABLE usage ADD COLUMN told_cost REAL",),
+    # 49: how long a memory matters (`Nature`); states that the weekly tidying had archived as faded come back
+    (
+        "ALTER TABLE entries ADD COLUMN nature TEXT NOT NULL DEFAULT 'state'",
+        "CREATE INDEX entries_on_page ON entries (owner_id) WHERE line IS NOT NULL OR nature = 'vital'",
+        "UPDATE entries SET archived_at = NULL WHERE archived_at IS NOT NULL AND superseded_by IS NULL",
+    ),
 )
 """The migrations to the formats after it, in order. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING
 
-from memory.errors import StoreError, explained
+from memory.errors import StoreError, explained, result_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,7 +71,7 @@ def close_up(path: Path) -> None:
             # leaving WAL mode needs the database alone, and removes the log
             connection.execute("PRAGMA journal_mode = DELETE")
     except StoreError as error:
-        if "locked" in str(error.__cause__):
+        if result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreError(f"{path} is open in another program, such as `mneme chat`: end that first.") from error
 
 

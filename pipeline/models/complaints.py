@@ -14,36 +14,28 @@ MIN_QUOTE_CHARS = 16
 MAX_REASON_CHARS = 300
 """How much of a provider's own words a person is shown."""
 
-_OVERFLOW = re.compile(
+_OVERFLOW = (
     r"context[_ ](?:length|size|window|limit)|maximum (?:context|model|prompt|input) length"
     r"|max(?:imum)? (?:length|number of tokens)|n_ctx|exceed_context|tokens_limit_reached|token limit|token count"
     r"|(?:prompt|input|inputs|message|request)s?\b.{0,60}\b(?:too (?:long|large|big|many)|longer than|larger than)"
     r"|too many (?:input |prompt |total )?tokens|exceed\w*.{0,60}\b(?:tokens?|context|max length)"
     r"|tokens?\b.{0,80}\b(?:exceed|must be <=|limit of|larger than|too)"
     r"|reduce (?:the|your) (?:length|message|prompt|input)|range of input length|tokens to keep from the initial prompt"
-    r"|string_above_max_length|request_too_large|prompt_too_long",
-    re.IGNORECASE | re.DOTALL,
+    r"|string_above_max_length|request_too_large|prompt_too_long"
 )
 # of an answer's length, not of the request's
-_ANSWER_LIMIT = re.compile(
-    r"max_(?:completion_|output_|new_)?tokens\b.{0,40}\b(?:too large|at most|less than|greater)", re.IGNORECASE
-)
-_FILTER = re.compile(
+_ANSWER_LIMIT = r"max_(?:completion_|output_|new_)?tokens\b.{0,40}\b(?:too large|at most|less than|greater)"
+_FILTER = (
     r"content[_ -]?(?:filter|policy|management)|responsibleaipolicy|content exists risk|data_inspection_failed"
     r"|prohibited_content|inappropriate content|usage guidelines|usage polic|safety (?:system|filter|setting)"
     r"|\bflagged\b|moderation|sensitive content|new_sensitive|considered high risk|unsafe content"
-    r"|blocked by.{0,20}(?:filter|safety)|不安全或敏感|敏感内容|data may contain inappropriate",
-    re.IGNORECASE,
+    r"|blocked by.{0,20}(?:filter|safety)|不安全或敏感|敏感内容|data may contain inappropriate"
 )
-_WANTS_RESPONSES = re.compile(
+_WANTS_RESPONSES = (
     r"(?:use|only|supported|via|through).{0,60}(?:v1/responses|responses api|/responses\b)"
-    r"|(?:v1/responses|responses api).{0,40}(?:instead|only)",
-    re.IGNORECASE | re.DOTALL,
+    r"|(?:v1/responses|responses api).{0,40}(?:instead|only)"
 )
-_NO_CREDIT = re.compile(
-    r"insufficient_quota|insufficient (?:balance|credits?|funds)|billing|payment required", re.IGNORECASE
-)
-_SPACE = re.compile(r"\s+")
+_NO_CREDIT = r"insufficient_quota|insufficient (?:balance|credits?|funds)|billing|payment required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +63,22 @@ class Complaint:
     @property
     def is_overflow(self) -> bool:
         # 429 speaks of tokens as well: of those that the account may use in a minute
-        is_about_answer = _ANSWER_LIMIT.search(self._said) and "context" not in self._said.lower()
+        is_about_answer = says(_ANSWER_LIMIT, self._said) and "context" not in self._said.lower()
         if self.status == 429 or is_about_answer:
             return False
-        return self.status == 413 or _OVERFLOW.search(self._said) is not None
+        return self.status == 413 or says(_OVERFLOW, self._said)
 
     @property
     def is_filter(self) -> bool:
-        return self.status not in (401, 402, 429) and _FILTER.search(self._said) is not None
+        return self.status not in (401, 402, 429) and says(_FILTER, self._said)
 
     @property
     def wants_responses(self) -> bool:
-        return _WANTS_RESPONSES.search(self._said) is not None
+        return says(_WANTS_RESPONSES, self._said)
 
     @property
     def is_no_credit(self) -> bool:
-        return self.status == 402 or _NO_CREDIT.search(self._said) is not None
+        return self.status == 402 or says(_NO_CREDIT, self._said)
 
     def without_quotes(self, texts: Iterable[str]) -> Complaint:
         """Return the complaint without passages that quote `texts`, so that no message shows up in an error."""
@@ -102,8 +94,14 @@ class Complaint:
     @property
     def reason(self) -> str:
         """The provider's words in one line, for a person."""
-        line = _SPACE.sub(" ", self.message).strip() or self.code or f"error {self.status}"
+        line = " ".join(self.message.split()) or self.code or f"error {self.status}"
         return line if len(line) <= MAX_REASON_CHARS else f"{line[: MAX_REASON_CHARS - 1]}…"
+
+
+def says(pattern: str, text: str) -> bool:
+    """Return True if `text` matches a pattern somewhere, in any case."""
+    # compiled when a server complains, which most runs of the program never see
+    return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def read_complaint(status: int | None, body: str) -> Complaint:
@@ -112,7 +110,9 @@ def read_complaint(status: int | None, body: str) -> Complaint:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        return Complaint(status, body.strip()[:MAX_ERROR_CHARS], text=body[:MAX_ERROR_CHARS])
+        text = body.strip()[:MAX_ERROR_CHARS]
+        # a web page, as of a proxy, says nothing to a person
+        return Complaint(status, "" if text.startswith("<") else text, text=text)
     return complaint_in(value, status) or Complaint(status, "", text=body[:MAX_ERROR_CHARS])
 
 

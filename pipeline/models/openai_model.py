@@ -135,12 +135,13 @@ class OpenAIModel:
         A stream that breaks after it has begun to speak is an answer that is cut off, not an error.
         """
         answer = await self._complete(request, on_text)
-        room = request.max_output_tokens or self._defaults.max_output_tokens
         if answer.thought and Part.TIGHT_LIMITS not in self._known.refused:
             await self._known.learn(Adjustments(frozenset({Part.TIGHT_LIMITS})))
             if answer.finish is Finish.LENGTH and not answer.text.strip() and not answer.tool_calls:
+                used = answer.usage.completion_tokens if answer.usage is not None else 0
+                room = request.max_output_tokens or self._defaults.max_output_tokens or used or None
                 log.warning("all_tokens_thought", model=self.name, limit=room)
-                answer = await self._complete(request, on_text)
+                answer = await self._complete(replace(request, max_output_tokens=room), on_text)
         return answer
 
     async def close(self) -> None:
@@ -196,7 +197,8 @@ class OpenAIModel:
             if not said_thinking and on_wait is not None and not builder.visible:
                 said_thinking = True
                 await on_wait(_("thinking"))
-            if on_text is not None and (visible := builder.visible) != shown:
+            visible = builder.visible
+            if on_text is not None and visible and visible != shown:
                 shown = visible
                 await on_text(shown)
 

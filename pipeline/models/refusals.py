@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipeline.models.capabilities import NOTHING, Adjustments, Part
 from pipeline.models.chat_completions import tool_key
-from pipeline.models.complaints import Complaint
+from pipeline.models.complaints import Complaint, says
 from pipeline.models.model import ToolSpec
 
 NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
@@ -66,27 +66,20 @@ _PARAMS = {
     "max_output_tokens": Part.MAX_TOKENS,
 }
 # chat templates fail over roles and their order; some servers call that their own failure, or say it in the stream
-_ROLES = re.compile(
-    r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)|jinja|template|raise_exception",
-    re.IGNORECASE,
+_ROLES = r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)|jinja|template|raise_exception"
+_EMPTY_TEXT = r"(?:non-?empty|non-whitespace|empty|blank|at least one character|min(?:imum)? length)"
+_REASONING_NAMES = (
+    r"reasoning_content|thought_signature|reasoning_details|extra_content|reasoning item|encrypted_content"
 )
-_EMPTY_TEXT = re.compile(
-    r"(?:non-?empty|non-whitespace|empty|blank|at least one character|min(?:imum)? length)", re.IGNORECASE
+_UNKNOWN = (
+    r"unknown|unrecogni|unexpected|extra (?:field|input)|not permitted|not allowed|unsupported|forbidden|invalid field"
 )
-_REASONING_NAMES = re.compile(
-    r"reasoning_content|thought_signature|reasoning_details|extra_content|reasoning item|encrypted_content",
-    re.IGNORECASE,
-)
-_UNKNOWN = re.compile(
-    r"unknown|unrecogni|unexpected|extra (?:field|input)|not permitted|not allowed|unsupported|forbidden|invalid field",
-    re.IGNORECASE,
-)
-_EFFORT_NONE = re.compile(r"tools.{0,60}reasoning|reasoning.{0,80}tools", re.IGNORECASE | re.DOTALL)
+_EFFORT_NONE = r"tools.{0,60}reasoning|reasoning.{0,80}tools"
 # Gemini has all functions in one tool
-_TOOL_PATHS = tuple(re.compile(rf"{name}[\[.](\d+)", re.IGNORECASE) for name in ("function_?declarations", "tools"))
-_SCHEMA_WORDS = re.compile(r"schema|parameters|properties|items|function|tool", re.IGNORECASE)
+_TOOL_PATHS = (r"function_?declarations[\[.](\d+)", r"tools[\[.](\d+)")
+_SCHEMA_WORDS = r"schema|parameters|properties|items|function|tool"
 # these words are about one picture, not about all of them
-_ONE_PICTURE = re.compile(r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download", re.IGNORECASE)
+_ONE_PICTURE = r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +117,7 @@ def _named(
 ) -> Remedy | None:
     """Return what to do about the part that the complaint speaks of, if it can be left out."""
     text = f"{complaint.message} {complaint.text}"
-    if complaint.wants_responses or (_EFFORT_NONE.search(complaint.message) and tools):
+    if complaint.wants_responses or (says(_EFFORT_NONE, complaint.message) and tools):
         if (
             Part.CHAT_COMPLETIONS not in sent.without
             and Part.RESPONSES not in sent.without
@@ -133,7 +126,7 @@ def _named(
             return _lasting(sent, Part.CHAT_COMPLETIONS)
         if tools and Part.DEFAULT_EFFORT not in sent.without:
             return _lasting(sent, Part.DEFAULT_EFFORT)
-    if Part.EARLIER_CALLS in present and _REASONING_NAMES.search(text):
+    if Part.EARLIER_CALLS in present and says(_REASONING_NAMES, text):
         return _about_provider_data(text, present, sent)
     bad_tool = _bad_tool(complaint, tools)
     if bad_tool is not None:
@@ -143,7 +136,7 @@ def _named(
     if part is None:
         return None
     # one broken picture makes no model blind
-    if part is Part.IMAGES and _ONE_PICTURE.search(complaint.message):
+    if part is Part.IMAGES and says(_ONE_PICTURE, complaint.message):
         return Remedy(sent.plus(part))
     return _lasting(sent, part)
 
@@ -157,19 +150,19 @@ def _named_part(complaint: Complaint, present: Sequence[Part]) -> Part | None:
             return named
         if named is None:
             return None
-    if Part.EMPTY_TEXT in present and re.search(r"text|content", said, re.IGNORECASE) and _EMPTY_TEXT.search(said):
+    if Part.EMPTY_TEXT in present and says(r"text|content", said) and says(_EMPTY_TEXT, said):
         return Part.EMPTY_TEXT
     matches = {part: re.search(words, said, re.IGNORECASE) for part, words in _WORDS.items() if part in present}
     places = {part: match.start() for part, match in matches.items() if match}
     if places:
         return min(places, key=lambda part: places[part])
-    if _ROLES.search(said):
+    if says(_ROLES, said):
         return next((part for part in _GENTLEST_FIRST if part in present), None)
     return None
 
 
 def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) -> Remedy | None:
-    if _UNKNOWN.search(text):
+    if says(_UNKNOWN, text):
         return _lasting(sent, Part.PROVIDER_DATA) if Part.PROVIDER_DATA in present else None
     if Part.OTHERS_CALLS not in sent.without:
         return _lasting(sent, Part.OTHERS_CALLS)
@@ -181,10 +174,10 @@ def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) 
 def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     """Return the tool with the schema that the server refuses, if the complaint says which."""
     for said in (complaint.param or "", complaint.message, complaint.text):
-        match = next((match for path in _TOOL_PATHS if (match := path.search(said))), None)
+        match = next((match for path in _TOOL_PATHS if (match := re.search(path, said, re.IGNORECASE))), None)
         if match and int(match[1]) < len(tools):
             return tools[int(match[1])]
-    if not _SCHEMA_WORDS.search(complaint.message):
+    if not says(_SCHEMA_WORDS, complaint.message):
         return None
     named = [tool for tool in tools if re.search(rf"['\"`]{re.escape(tool.name)}['\"`]", complaint.message)]
     return named[0] if len(named) == 1 else None

@@ -72,6 +72,7 @@ class ReplyDelivery:
             written_entries=tuple(turn.written_entries),
             activated=turn.activated,
             recalled=turn.recalled,
+            recalled_notes=tuple(dict.fromkeys((*turn.recalled_notes, *sorted(turn.recalled_entries)))),
             told_notices=tuple(notice.id for notice in waiting),
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
             reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),

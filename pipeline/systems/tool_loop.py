@@ -4,50 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import structlog
+from pydantic import ValidationError
 
 from config.texts import _, ngettext, spoken
 from memory.buttons import Notice
+from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
-from memory.search.questions import is_question
-from memory.search.search import Filter
+from memory.reminders.reminder import Repeat
+from memory.search.recall import Recall
 from pipeline.arrival import inbox_ids
 from pipeline.media.files import blind
 from pipeline.models.capabilities import Part
 from pipeline.models.model import (
+    ChatModel,
     ContentRefused,
     ContextOverflow,
     EmptyAnswer,
     Finish,
     LimitReached,
     MessageRefused,
+    ModelAnswer,
     ModelError,
     ModelRequest,
     RequestRejected,
 )
-from pipeline.tools.toolbox import Asking, ToolContext
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
-
-    from memory.clock import Clock
-    from memory.search.recall import Recall
-    from memory.search.search import Hit
-    from pipeline.models.model import ChatModel, ModelAnswer
-    from pipeline.models.routing import ModelChoice
-    from pipeline.prompt.budget import Budget
-    from pipeline.tools.reminders import PlainReminders
-    from pipeline.tools.toolbox import Toolbox
-    from pipeline.turn import Turn
+from pipeline.models.routing import ModelChoice
+from pipeline.prompt.budget import Budget
+from pipeline.recalled import Recalled, recalled
+from pipeline.tools.reminders import PlainReminders, Wish, may_ask_for_reminder
+from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
+from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
-
-RECALLED_LINES = 6
-"""How many lines of memory stand where no model answers."""
 
 STARTUP_SECONDS = 300
 """How long after the start of the bot the model's server may still be starting."""
@@ -112,7 +105,7 @@ class ToolLoop:
         except ModelError as error:
             if self.recall is None or not error.elsewhere or turn.produced:
                 raise
-            raise Recalled(await _recalled(self.recall, turn, str(error)), error) from error
+            raise Recalled(await recalled(self.recall, turn, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
@@ -132,6 +125,10 @@ class ToolLoop:
                 # a server that refused them just now has a model that promises what it can't set
                 if can_set and await self._offers_reminder(turn):
                     return
+                if can_set and (kept := await self._keep_promise(turn, used)) is not None:
+                    if kept:
+                        continue
+                    return
                 chat = turn.session.address.owner
                 if answer.without_tools and await self.models.is_news(chat, turn.talking.name):
                     turn.notices.append(Notice(_without_tools(turn.talking.name)))
@@ -143,7 +140,7 @@ class ToolLoop:
             await self._execute(turn, used, answer)
 
     async def _offers_reminder(self, turn: Turn) -> bool:
-        """Whether the message was answered with the offer of a reminder, which a model without tools can't set."""
+        """Offer the reminder that the message asks for, if the model has no tool to set it. Return True if it did."""
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
         is_one = len(typed) == len(turn.user_messages) == 1
         if self.reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
@@ -152,6 +149,39 @@ class ToolLoop:
         if answer is not None:
             turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
+
+    async def _keep_promise(self, turn: Turn, used: _TurnUsage) -> bool | None:
+        """See to a reminder that the message asks for, if the model has answered without setting it.
+
+        Returns:
+            True if the model has now called the tool, False if the turn is answered with an offer, and None if the
+            model's answer stands.
+        """
+        typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
+        called = any(call.name == SETS_REMINDERS for message in turn.produced for call in message.tool_calls)
+        is_one = len(typed) == len(turn.user_messages) == 1
+        if self.reminders is None or called or not is_one or turn.session.private or not may_ask_for_reminder(typed[0]):
+            return None
+        try:
+            wish = await self.reminders.read(turn.session, typed[0], turn.talking)
+        except (ModelError, LimitReached, ValidationError):
+            wish = Wish(typed[0], None, Repeat.ONCE)  # nothing is set in any case
+        if wish is not None and wish.when is None:
+            unset = _("No reminder is set yet: name the day and the hour, such as “tomorrow at 9”.")
+            turn.notices.append(Notice(unset))
+        if wish is None or wish.when is None:
+            return None
+        with contextlib.suppress(ModelError, LimitReached):
+            messages = used.budget.fit([*turn.context, *turn.produced])
+            again = await self._ask(turn, messages, used, required_tool=SETS_REMINDERS)
+            if any(call.name == SETS_REMINDERS for call in again.tool_calls):
+                self._check_calls(again.tool_calls, used)
+                await self._execute(turn, used, again)
+                if not turn.produced[-1].content.startswith("error"):
+                    return True
+        offered = await self.reminders.offer(turn.session, wish, spoken())
+        turn.produced.append(Message(Role.ASSISTANT, offered, self.clock()))
+        return False
 
     async def _query(self, turn: Turn, used: _TurnUsage) -> ModelAnswer:
         """Return an answer that says something. An unusable one is asked for once more."""
@@ -224,7 +254,9 @@ class ToolLoop:
             return first  # half an answer is worth more than a sentence about the second half
         return again if _says_something(again) else first
 
-    async def _ask(self, turn: Turn, messages: list[Message], used: _TurnUsage) -> ModelAnswer:
+    async def _ask(
+        self, turn: Turn, messages: list[Message], used: _TurnUsage, required_tool: str | None = None
+    ) -> ModelAnswer:
         if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
                 ngettext(
@@ -248,6 +280,7 @@ class ToolLoop:
         request = ModelRequest(
             messages,
             used.budget.tools,
+            required_tool=required_tool,
             session_id=turn.session.id,
             loading_seconds=self._loading_seconds(turn),
             on_wait=on_wait,
@@ -364,34 +397,3 @@ async def _show_safely(showing: Awaitable[None]) -> None:
         await showing
     except Exception:
         log.exception("show_failed")
-
-
-def _says_nothing_new(hit: Hit, turn: Turn) -> bool:
-    return hit.id in turn.written_entries if hit.turn_id is None else is_question(hit.content)
-
-
-class Recalled(ModelError):
-    """Why no model answered, with what memory holds about the question, of which the log is to have nothing."""
-
-    def __init__(self, text: str, cause: ModelError) -> None:
-        super().__init__(text)
-        self._cause = cause
-
-    @property
-    def loggable(self) -> str:
-        return self._cause.loggable
-
-
-async def _recalled(recall: Recall, turn: Turn, reason: str) -> str:
-    """Why no model answers, and the lines of memory that fit the question best.
-
-    It is the sentence of a failed turn, so it enters no transcript, no note and no prompt.
-    """
-    question = "\n".join(message.content for message in turn.user_messages)
-    hits = await recall.recall(question, turn.session.owner, Filter(current=True), RECALLED_LINES * 2)
-    results = [result for result in hits if not _says_nothing_new(result.hit, turn)]
-    if not results:
-        return reason
-    head = _("No model answers, so I can only recall, not think. {why}", why=reason)
-    lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
-    return "\n".join([head, "", _("What I remember about that:"), *lines])

@@ -1,13 +1,13 @@
-"""Tools over reminders, and what takes their place for a model without tools.
+"""Tools over reminders, and reminders in plain words for models that call no tool.
 
-Such a model says "I'll remind you tomorrow" and sets nothing. It reads day and hour well, in any language, where it has
-to answer with JSON; what it read is said back and set by one tap, so what it misread costs nothing.
+Such a model says "I'll remind you tomorrow" and sets nothing. But it reads day and hour well, in any language, if it
+has to answer with JSON. The result is shown and set by one tap, so that a mistake costs nothing.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -123,8 +123,8 @@ null if they are not named. "repeat" is "once", "daily", "weekly", "monthly" or 
 two hours" give "in_minutes" in the place of day and hour."""
 
 
-class _Wish(BaseModel):
-    """What the model read. All of it may be missing or be written in a way that means nothing."""
+class _Reading(BaseModel):
+    """The JSON of a model. All of it may be missing, or be written in a way that means nothing."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -135,40 +135,64 @@ class _Wish(BaseModel):
     repeat: Repeat = Repeat.ONCE
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A reminder that a message asks for.
+
+    Attributes:
+        when: The first time, on the session's clock. None if the message doesn't say.
+    """
+
+    what: str
+    when: datetime | None
+    repeat: Repeat
+
+
 class PlainReminders:
-    """Answers a message that asks for a reminder, where the model that talks can't call a tool for it."""
+    """Reads reminders from plain words and offers them, if the model that talks can't or doesn't call the tool."""
 
     def __init__(self, reminders: Reminders, clock: Clock) -> None:
         self._reminders = reminders
         self._clock = clock
 
     async def answer(self, session: Session, message: str, model: ChatModel, language: str) -> str | None:
-        """The answer to a message that asks for a reminder, offered under it; None: it asks for none.
+        """Return the answer to a message that asks for a reminder, which is offered under it.
 
-        Raises ModelError.
+        Returns None if the message asks for no reminder. Raises ModelError.
         """
-        if len(message) > LONGEST or not asks_for_reminder(message):
+        if not may_ask_for_reminder(message):
             return None
-        unclear = _("I could not tell when to remind you: name the day and the hour, such as “tomorrow at 9”.")
         try:
-            wish = await self._read(session, message, model)
+            wish = await self.read(session, message, model)
         except ValidationError as error:
             log.info("reminder_not_read", error=type(error).__name__)
-            return unclear
-        if not wish.what:
-            return None  # "remind me what my cat is called"
-        when = self._when(session, wish)
-        if when is None:
-            return unclear
+            return _unclear()
+        if wish is None:
+            return None
+        return await self.offer(session, wish, language)
+
+    async def read(self, session: Session, message: str, model: ChatModel) -> Wish | None:
+        """Have the model read a message. Return None if it asks for something else, as "remind me what she is called".
+
+        Raises ModelError, and ValidationError for an answer that means nothing.
+        """
+        reading = await self._read(session, message, model)
+        return Wish(reading.what, self._when(session, reading), reading.repeat) if reading.what else None
+
+    async def offer(self, session: Session, wish: Wish, language: str) -> str:
+        """Offer a reminder, to be set by one tap, and return the text above the offer."""
+        if wish.when is None:
+            return _unclear()
         try:
-            request = self._reminders.read(session.id, wish.what, when.isoformat(timespec="minutes"), wish.repeat)
+            when = wish.when.isoformat(timespec="minutes")
+            request = self._reminders.read(session.id, wish.what, when, wish.repeat)
             await self._reminders.offer(session.owner, session.id, request, Offer("", language, trusted=True))
         except MemoryRefused as error:
             log.info("reminder_refused", error=str(error))
-            return unclear
+            return _unclear()
         return _("I can remind you of that.")
 
-    async def _read(self, session: Session, message: str, model: ChatModel) -> _Wish:
+    async def _read(self, session: Session, message: str, model: ChatModel) -> _Reading:
         now = self._clock()
         local = now.astimezone(self._reminders.zone_of(session.id))
         days = ", ".join(f"{local + timedelta(days=ahead):%A %Y-%m-%d}" for ahead in range(DAYS_AHEAD))
@@ -186,10 +210,10 @@ class PlainReminders:
             purpose="reminder",
             session_id=session.id,
         )
-        return _Wish.model_validate_json((await model.complete(request)).text.strip() or "{}")
+        return _Reading.model_validate_json((await model.complete(request)).text.strip() or "{}")
 
-    def _when(self, session: Session, wish: _Wish) -> datetime | None:
-        """The first time, on the session's clock; None where none was named."""
+    def _when(self, session: Session, wish: _Reading) -> datetime | None:
+        """Return the first time, on the session's clock, or None if none was named."""
         zone = self._reminders.zone_of(session.id)
         instant = self._clock()
         if wish.in_minutes is not None:
@@ -208,6 +232,14 @@ class PlainReminders:
             return first.replace(year=now.year + 1, tzinfo=None)
         except ValueError:  # 29 February
             return None
+
+
+def may_ask_for_reminder(message: str) -> bool:
+    return len(message) <= LONGEST and asks_for_reminder(message)
+
+
+def _unclear() -> str:
+    return _("I could not tell when to remind you: name the day and the hour, such as “tomorrow at 9”.")
 
 
 def _examples(today: date) -> tuple[tuple[str, dict[str, object]], ...]:

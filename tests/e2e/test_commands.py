@@ -313,14 +313,17 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         assert why[0] == "4 memories were used for the last answer:"
         by_hand = ", you wrote it, 2026-02-07)"
         assert why[1:] == [
-            f"- Answer in one sentence (a rule that always holds; policy{by_hand}",
-            f"- Likes green tea (it fits what you said; fact{by_hand}",
-            f"- Brewing tea: boil, wait (a way to do what you asked for; workflow{by_hand}",
-            f"- Works as a nurse (it fits what you said; fact{by_hand}",
+            "A rule that always holds:",
+            f"- Answer in one sentence (policy{by_hand}",
+            "It fits what you said:",
+            f"- Likes green tea (fact{by_hand}",
+            f"- Works as a nurse (fact{by_hand}",
+            "A way to do what you asked for:",
+            f"- Brewing tea: boil, wait (workflow{by_hand}",
         ]
         await person.says("/forget tea")
         gone = (await person.says("/memory why")).splitlines()
-        assert gone[2] == "- a memory that is gone by now (it fits what you said)"
+        assert gone[4] == "- a memory that is gone by now"
         await person.says("/forget all confirm")
         assert await person.says("/memory why") == "No memory was used for your last message."
 

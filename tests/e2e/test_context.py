@@ -62,10 +62,10 @@ async def test_the_parts_stand_in_the_order_that_keeps_the_cache_warm(
     assert prompt.startswith("You are Mneme")
     assert prompt.endswith(
         "\n\n# Memory\n\n## Long-term Memory\n- Lives in Kyiv"
+        "\n\n## Recent Context\n### 2026-02-06\n[09:00] User: note 0 of day 6 | Assistant: fine"
         "\n\n## Today's Notes\n[09:00] User: note 0 of day 7 | Assistant: fine\n"
         "[12:15] User: Message 0 | Assistant: Answer to Message 0\n"
         "[12:15] User: Message 1 | Assistant: Answer to Message 1"
-        "\n\n## Recent Context\n### 2026-02-06\n[09:00] User: note 0 of day 6 | Assistant: fine"
         "\n\n[Conversation summary]\nThey talked about tea."
     )
     assert (question, answer) == ("Message 2", "Answer to Message 2")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.log.sessions import Address
-from memory.store.entry import NewEntry
+from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
 from tests.support.talk import Store
+from tests.support.tool_use import OWNER
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -238,3 +239,30 @@ async def test_why_shows_the_earlier_messages_that_the_answer_had(person: Person
     await person.says("/new")
     await person.says("Good morning!")
     assert "Earlier messages" not in await person.says("/memory why")
+
+
+async def test_why_shows_notes_that_were_found(app: App, person: Person) -> None:
+    await app.memory.entries.add(OWNER, NewEntry("The boat Galeb lies at mooring 7", name="mooring", kind=Kind.NOTE))
+    await person.says("Where is the mooring of the boat Galeb?")
+    why = await person.says("/memory why")
+    assert why.startswith("1 memory was used for the last answer:\nIt was looked up:\n- The boat Galeb lies at ")
+
+
+async def test_why_shows_notes_that_the_model_looked_up(app: App, person: Person, model: ModelServer) -> None:
+    await app.memory.entries.add(OWNER, NewEntry("Galeb lies at mooring 7", name="mooring", kind=Kind.NOTE))
+    model.script(Calls((("memory_recall", {"query": "mooring"}),)), Says("At 7."))
+    await person.says("Well, and now?")
+    assert "It was looked up:\n- Galeb lies at mooring 7" in await person.says("/memory why")
+    await person.says("/forget all confirm")
+    assert await person.says("/memory why") == "No memory was used for your last message."
+
+
+async def test_why_quotes_the_source_only_in_other_words(app: App, person: Person) -> None:
+    for content, quote in (("Works as a nurse", "works as a nurse!"), ("Lives in Kyiv", "we moved to Kyiv")):
+        new = NewEntry(content, kind=Kind.FACT, author=Author.CONSOLIDATION, quote=quote)
+        await app.memory.entries.add(OWNER, new)
+    await person.says("Where do I live, and do I work as a nurse?")
+    why = await person.says("/memory why")
+    assert why.count("It fits what you said:") == 1
+    assert '"we moved to Kyiv"' in why
+    assert "nurse!" not in why

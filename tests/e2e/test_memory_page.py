@@ -206,6 +206,17 @@ async def test_what_is_another_s_is_not_there(app: App, person: Person) -> None:
     assert (await app.memory.entries.get("console:other", f"#{other.id}")).content == "A secret of somebody else"
 
 
+async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Person) -> None:
+    await person.says("Remember that the bins go out on Tuesday")
+    await app.memory.long_term.append(person.address.owner, "- a line alone", Author.USER)
+    async with let_in(app, person) as client:
+        answer = await client.get("/api/changes")
+    assert answer.status_code == 200
+    changes = answer.json()["changes"]
+    assert [change["in_file"] for change in changes] == [True, True]
+    assert changes[1]["texts"] == ["the bins go out on Tuesday"]
+
+
 async def test_what_the_file_says_by_now_is_not_written_over(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with let_in(app, person) as client:

@@ -272,6 +272,25 @@ async def test_thinking_that_uses_all_tokens_gets_more_room_once(model: ModelSer
     assert [request.body["max_tokens"] for request in model.requests] == [100, 800, 800]
 
 
+async def test_thinking_up_to_the_servers_own_limit_gets_more_room(model: ModelServer) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 128}
+    thought = {"choices": [{"delta": {"reasoning_content": "Hm."}, "finish_reason": "length"}], "usage": usage}
+    model.script(Streams((thought,)), Says("Hi"))
+    client = model_at(model)
+    answer = await client.complete(ModelRequest([Message(Role.USER, "Hello", FakeClock()())]))
+    await client.close()
+    assert answer.text == "Hi"
+    assert model.requests[1].body["max_tokens"] == 1_000  # eight times as much, within what the model writes
+
+
+async def test_page_of_a_proxy_is_not_shown_as_the_reason(start: OpenApp, model: ModelServer) -> None:
+    model.personality = Bodies(lambda _: (400, "<html><h1>400 Bad Request</h1></html>"))  # type: ignore[assignment]
+    async with start() as app:
+        answer = await Person(app).says("Hello")
+    assert "refuses the request (error 400)" in answer
+    assert "<" not in answer
+
+
 async def test_thinking_alone_is_said_in_plain_words(start: OpenApp, model: ModelServer) -> None:
     thought = {"choices": [{"delta": {"reasoning_content": "Hm."}, "finish_reason": "length"}]}
     model.otherwise = lambda _: Streams((thought,))

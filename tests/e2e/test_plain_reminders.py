@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Says
+from tests.support.servers.model import Calls, Fails, Says
 
 if TYPE_CHECKING:
     from bot.app import App
     from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+    from tests.support.servers.model import ModelServer, Reply
 
 # the clock of the tests stands at Saturday, 7 February 2026, 12:15 UTC
 
@@ -93,13 +93,55 @@ async def test_a_question_with_the_same_words_is_answered(plain: OpenApp, model:
         assert await Person(app).says("Remind me what my cat is called") == "Pixel."
 
 
-async def test_a_model_with_tools_sets_it_itself(start: OpenApp, model: ModelServer) -> None:
+ANN = {"text": "call Ann", "when": "2026-02-08T09:00"}
+PROMISE = "Sure, I'll remind you!"
+
+
+async def test_model_with_tools_sets_the_reminder_itself(start: OpenApp, model: ModelServer) -> None:
+    model.script(Calls((("reminder_set", ANN),)), Says("Done."))
     async with start() as app:
-        assert (
-            await Person(app).says("Remind me tomorrow at 9 to call Ann")
-            == "You said: Remind me tomorrow at 9 to call Ann"
-        )
-    assert len(model.requests) == 1
+        assert (await Person(app).says("Remind me tomorrow at 9 to call Ann")).startswith("Done.")
+    assert len(model.requests) == 2
+
+
+async def test_promise_is_kept_with_the_tool_required(start: OpenApp, model: ModelServer) -> None:
+    reading = read(what="call Ann", day="2026-02-08", hour="09:00")
+    model.script(Says(PROMISE), reading, Calls((("reminder_set", ANN),)), Says("It is set."))
+    async with start(timezone="UTC") as app:
+        person = Person(app)
+        answer = await person.says("Remind me tomorrow at 9 to call Ann")
+        assert "It is set." in answer
+        assert "call Ann" in answer
+        assert "call Ann" in await person.says("/reminders")
+    assert model.requests[2].body["tool_choice"] == {"type": "function", "function": {"name": "reminder_set"}}
+
+
+@pytest.mark.parametrize(
+    "again", [Says(PROMISE), Calls((("reminder_set", {"text": "call Ann", "when": "2020-01-01T09:00"}),)), Fails(400)]
+)
+async def test_broken_promise_becomes_an_offer(start: OpenApp, model: ModelServer, again: Reply) -> None:
+    reading = read(what="call Ann", day="2026-02-08", hour="09:00")
+    model.script(Says(PROMISE), reading, *[again] * 6)
+    async with start(timezone="UTC") as app:
+        answer = await Person(app).says("Remind me tomorrow at 9 to call Ann")
+        assert PROMISE not in answer
+        assert "Shall I remind you" in answer
+        assert [text for _, text, _ in await offered(app)] == ["call Ann"]
+
+
+@pytest.mark.parametrize("reading", [read(what="call Ann"), Says("no JSON"), Fails(400)])
+async def test_unclear_promise_says_that_nothing_is_set(start: OpenApp, model: ModelServer, reading: Reply) -> None:
+    model.script(Says(PROMISE), reading, reading, reading, reading)
+    async with start() as app:
+        person = Person(app)
+        assert "No reminder is set yet" in await person.says("Remind me to call Ann")
+        assert "There are no reminders" in await person.says("/reminders")
+
+
+async def test_question_with_the_same_words_sets_nothing(start: OpenApp, model: ModelServer) -> None:
+    model.script(Says("Pixel."), read(what=None))
+    async with start() as app:
+        assert await Person(app).says("Remind me what my cat is called") == "Pixel."
 
 
 async def test_a_server_that_refuses_tools_promises_nothing_either(start: OpenApp, model: ModelServer) -> None:

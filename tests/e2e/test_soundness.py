@@ -16,6 +16,7 @@ from memory.errors import StoreError
 from memory.store import integrity
 from memory.store.database import Database
 from memory.store.integrity import LOOSE, damaged_tables, inspect_database
+from memory.store.schema import INDEXES
 from tests.support.damage import spoil
 from tests.support.fakes import Person
 
@@ -33,6 +34,14 @@ async def lived(start: OpenApp, tmp_path: Path) -> Path:
         person = Person(app)
         await person.says("/remember the boat is called Aurora")
         await person.says("We sailed to Hydra")
+        await app.database.write(
+            "INSERT INTO media (owner_id, session_id, kind, channel, file_id, unique_id, created_at)"
+            " SELECT 1, id, 'document', 'console', 'a', 'a', created_at FROM sessions LIMIT 1"
+        )
+        await app.database.write(
+            "INSERT INTO media_parts (media_id, owner_id, number, label, content)"
+            " VALUES (1, 1, 1, 'page 1', 'The lighthouse keeper has a cat')"
+        )
     path = tmp_path / "data" / "mneme.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -88,6 +97,52 @@ async def test_pages_of_what_is_derived_are_made_anew_at_the_start(start: OpenAp
     # whatever was left of it
     async with start() as app:
         assert "Aurora" in await Person(app).says("/recall boat")
+
+
+RECORDS = (
+    *(f"DROP TABLE {{index}}_{end}" for end in ("data", "idx", "docsize", "config")),
+    *(f"DELETE FROM {{index}}_{end}" for end in ("data", "idx", "docsize", "config")),  # noqa: S608  # our own names
+    "DELETE FROM {index}_data WHERE id = 1",
+    "DELETE FROM {index}_data WHERE id = 10",
+    "DELETE FROM {index}_data WHERE id > 10",
+    "UPDATE {index}_data SET block = x'a5a5a5a5a5' WHERE id = 1",
+    "UPDATE {index}_data SET block = x'a5a5a5a5a5' WHERE id = 10",
+    "UPDATE {index}_data SET block = x'a5a5a5a5a5' WHERE id > 10",
+    "UPDATE {index}_data SET block = 'text'",
+    "UPDATE {index}_idx SET pgno = 999999",
+    "UPDATE {index}_docsize SET sz = x'a5ff'",
+    "UPDATE {index}_docsize SET sz = 'text'",
+    "UPDATE {index}_config SET v = 99",
+    "DELETE FROM sqlite_schema WHERE name = '{index}'",
+)
+
+
+@pytest.mark.parametrize("statement", RECORDS)
+@pytest.mark.parametrize("index", INDEXES)
+async def test_start_with_damaged_index_record_rebuilds_the_index(
+    start: OpenApp, tmp_path: Path, index: str, statement: str
+) -> None:
+    path = await lived(start, tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(statement.format(index=index))
+        connection.commit()
+    assert inspect_database(path).in_step is False
+    with capture_logs() as logs:
+        async with start() as app:
+            person = Person(app)
+            assert "Aurora" in await person.says("/recall boat")
+            assert "Hydra" in await person.says("/recall sailed")
+            await person.says("/remember the oars are in the shed")
+            assert "oars" in await person.says("/recall shed")
+    assert "index_damaged" in {entry["event"] for entry in logs}
+    assert damaged_tables(path) == []
+    assert inspect_database(path).in_step
+    # whatever was left of it
+    with capture_logs() as logs:
+        async with start() as app:
+            assert "Aurora" in await Person(app).says("/recall boat")
+    assert "index_damaged" not in {entry["event"] for entry in logs}
 
 
 async def test_pages_that_belong_to_no_table_are_no_reason_to_refuse(start: OpenApp, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.errors import StoreError
+from memory.errors import StoreError, explain
 from memory.store.database import Database
 from memory.store.integrity import inspect_database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
@@ -161,6 +161,39 @@ async def test_damage_found_while_reading_is_said_in_one_sentence(tmp_path: Path
     with pytest.raises(StoreError, match="is damaged: restore it from a backup"):
         await lines_of(book)
     await book.close()
+
+
+@pytest.mark.parametrize("words", ["malformed JSON", "the bucket is full", "readonly", "locked", "disk I/O"])
+async def test_explain_of_words_without_code_calls_nothing_damaged(words: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE lines (text TEXT)")
+        connection.execute(f"CREATE TRIGGER refused INSERT ON lines BEGIN SELECT RAISE (FAIL, '{words}'); END")
+        with pytest.raises(sqlite3.Error) as refused:
+            connection.execute("INSERT INTO lines VALUES ('')")
+        with pytest.raises(sqlite3.Error) as no_json:
+            connection.execute("SELECT json_extract('- a list', '$.row')")
+    for error in (refused.value, no_json.value):
+        assert str(explain(error, "mneme.db")).startswith("The database mneme.db answers: ")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (sqlite3.SQLITE_CORRUPT, "is damaged"),
+        (sqlite3.SQLITE_CORRUPT_VTAB, "is damaged"),
+        (sqlite3.SQLITE_NOTADB, "is damaged"),
+        (sqlite3.SQLITE_FULL, "is full"),
+        (sqlite3.SQLITE_IOERR_WRITE, "can't be read or written"),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "can't be written"),
+        (sqlite3.SQLITE_CANTOPEN_ISDIR, "can't be written"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "kept busy"),
+        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, "kept busy"),
+    ],
+)
+def test_explain_of_extended_code_says_its_sentence(code: int, said: str) -> None:
+    error = sqlite3.OperationalError("whatever it says")
+    error.sqlite_errorcode = code
+    assert said in str(explain(error, "mneme.db"))
 
 
 async def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from bot.commands.memory_browser import format_source
+from bot.commands.memory_browser import LOOKED_UP, format_source
 from bot.commands.memory_changes import format_undo
 from config.texts import _
 from memory.errors import MemoryRefused
@@ -136,8 +136,9 @@ class PageData:
         return await self.file()
 
     async def last_request(self) -> Json:
-        """The memories that stood in the last request, each with why and its tokens."""
+        """Return the memories that were in the last request, each with its layer and tokens."""
         reasons = await self.memory.activation_log.last(self.session.id)
+        notes = await self.memory.activation_log.recalled_notes(self.session.id)
         return {
             "memories": [
                 {
@@ -148,6 +149,10 @@ class PageData:
                     "tokens": reason.tokens,
                 }
                 for reason in reasons
+            ]
+            + [
+                {"entry": note.id, "content": note.content, "layer": _(LOOKED_UP), "score": None, "tokens": None}
+                for note in notes
             ],
             "tokens": sum(reason.tokens for reason in reasons),
             "file": await self.memory.long_term.lines(self.owner),

@@ -283,7 +283,7 @@ async function last() {
   return [
     used.length ? element("h2", {}, `${tokens} ${texts.tokens}`) : element("p", { className: "about" }, texts.last_none),
     ...used.map((item) => element("article", {}, element("p", {}, item.content ?? "…"),
-      element("p", { className: "about" }, `${item.layer} · ${item.tokens} ${texts.tokens}`))),
+      element("p", { className: "about" }, item.tokens === null ? item.layer : `${item.layer} · ${item.tokens} ${texts.tokens}`))),
     lines.length ? element("h2", {}, texts.in_file) : "",
     ...lines.map((line) => element("article", {}, element("p", {}, line))),
   ];
