@@ -24,7 +24,7 @@ from memory.facts.capture_look import stands_alone
 from memory.facts.fact import Excerpt, KnownMemory
 from memory.facts.noted import noted
 from memory.log.quoted import messages_around
-from memory.store.entry import Author, Kind, Operation, Priority, Proposal
+from memory.store.entry import Author, Kind, Nature, Operation, Priority, Proposal
 from memory.store.entry_rows import entries_where
 from memory.store.erasure import IS_KEPT
 
@@ -242,7 +242,8 @@ class CaptureReview:
             return []
         former = replaced[0] if replaced else None
         new = _typed(new_entry(capture, former, heard.speaker, text), verdict, capture, former)
-        learned = await self._learned(change, heard.owner, replace(new, source_message_id=message_id))
+        new = replace(new, source_message_id=message_id, nature=verdict.nature)
+        learned = await self._learned(change, heard.owner, new)
         for outcome in learned:
             for other in replaced:
                 if other.id != outcome.entry.id:
@@ -273,6 +274,8 @@ class CaptureReview:
         if not verdict.is_confirmed:
             await change.propose(entry, None, None)
             return []
+        if verdict.nature is Nature.VITAL:
+            entry = await change.mark(entry, verdict.nature)
         if verdict.text is not None and verdict.text != entry.content:
             entry = await change.rewrite(entry, verdict.text, quote=entry.quote or entry.content)
         replaced = [known[at] for at in (*verdict.replaces, *verdict.repeats) if known[at].id != entry.id]

@@ -19,7 +19,7 @@ from memory.errors import ContentFiltered
 from memory.facts.fact import is_foreign, one_line, shortened, transcript
 from memory.facts.second_look import Judgement, PromptFn, Verdict, always, answered, parse_verdicts
 from memory.messages import Role
-from memory.store.entry import Kind
+from memory.store.entry import Kind, Nature
 from memory.text.classes import classes, pieces_of
 from memory.text.same_words import comparable
 from memory.text.words import STOP_WORDS
@@ -57,6 +57,8 @@ March" is "My exam is on 15 March". Add nothing else. Leave "text" out where the
 is. Where the messages don't tell who or when is meant, the verdict is "unclear".
 "kind": "rule" for an instruction to the assistant, "preference" for likes and dislikes, "decision" for what was \
 decided, else "fact".
+"nature": "vital" for what must be known in every conversation (allergies, illnesses, blood type, emergency contacts, \
+the closest people and their names, home, address, phone number), "event" for what happened once, else "state".
 "replaces": the numbers, as "K2", of known memories that no longer hold if the claim does, because it says something \
 else of the same attribute of the same thing or person, in whatever language. An instruction replaces earlier \
 instructions about the same subject (language, length, tone, format, what to call somebody), and "use X again" \
@@ -91,6 +93,7 @@ class CaptureVerdict:
     is_contradicted: bool = False
     text: str | None = None
     kind: Kind | None = None
+    nature: Nature = Nature.STATE
     replaces: tuple[int, ...] = ()
     repeats: tuple[int, ...] = ()
 
@@ -203,6 +206,7 @@ def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: f
         verdict.judgement is Judgement.CONTRADICTS,
         wording if is_usable else None,
         _KINDS.get(str(fields.get("kind", ""))),
+        next((nature for nature in Nature if nature == fields.get("nature")), Nature.STATE),
         replaces,
         verdict.repeats,
     )

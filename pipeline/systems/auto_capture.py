@@ -56,6 +56,7 @@ _A_LIST = N_("This looks like a list of memories. /import takes them in, for you
 
 MOST_TO_FORGET = 3
 """Memories that are offered where somebody asks to forget something."""
+MAX_TOLD_CHARS = 300
 MAX_TALK_MESSAGES = 3
 """Earlier messages of the user that a correction such as "no, 15 March" may be about."""
 
@@ -173,6 +174,8 @@ class AutoCapture:
             outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MOST_TO_FORGET)
         note = await self._new_note(owner, request.what, outcome) if request is not None else None
         plans = await self._plans(turn, text, outcome)
+        if not outcome.refusals and (secret := told_secret(text)) is not None:
+            outcome.refusals.append(str(looks_like(secret)))
         if note is None and not plans:
             return outcome
         day = message.created_at.astimezone(self.zone_of(session.id)).date()
@@ -281,6 +284,13 @@ class AutoCapture:
             if entry.id != learned.entry.id:
                 await change.put_aside(entry, learned.entry, Doubt.OUTDATED)
         outcome.learned.append(replace(learned, superseded=former))
+
+
+def told_secret(text: str) -> str | None:
+    """Return the kind of a secret that a short message tells, and does not only ask about or paste."""
+    if len(text) > MAX_TOLD_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
+        return None
+    return secret_in(text)
 
 
 def _note_line(note: str, day: date) -> str:
