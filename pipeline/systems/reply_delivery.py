@@ -53,7 +53,7 @@ class ReplyDelivery:
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         # shown in a private talk, notices would be deleted with it, and so would their buttons
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
-        turn.notices += [notice.line for notice in waiting]
+        turn.notices = [*(notice.line for notice in waiting), *turn.notices]  # in the order in which they came up
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settled_task(turn)
