@@ -35,7 +35,8 @@ HEAD = """\
 
 The same messages in three languages, as they were recorded in Telegram (`python -m docs.record_conversations`): first
 with a scripted model that does what a capable one does, then with the embedded model, whose answers are its own.
-Buttons stand in [brackets].
+Buttons stand in [brackets]. The part with the embedded model was recorded when facts were still noted under the same
+answer; today what is certain is noted under the next one.
 """
 PATIENCE = 180.0
 """Seconds for an answer of the embedded model."""
