@@ -485,7 +485,7 @@ async def test_running_a_turn_again_captures_nothing_again(app: App, person: Per
 
 
 async def test_a_rule_stands_in_every_later_request_until_it_is_undone(start: OpenApp, model: ModelServer) -> None:
-    rule = "- [preference since 2026-02-07] Never answer in more than one sentence"
+    rule = "- [preference, 2026-02-07] Never answer in more than one sentence"
     async with start() as app:
         person = Person(app)
         await person.says("Never answer in more than one sentence")

@@ -250,3 +250,52 @@ async def test_model_that_cannot_judge_confirms_nothing(
     await person.says("I live in Leeds")
     assert await current(app) == ["I live in Leeds"]
     assert model.second_looks == []
+
+
+def rules_in(chat: ChatRequest) -> list[str]:
+    """Return the rules in a request."""
+    lines = str(chat.messages[0]["content"]).partition("# Rules\n")[2].splitlines()
+    return [line.partition("] ")[2] for line in lines if line.startswith("- [")]
+
+
+async def test_new_rule_ends_the_one_that_the_judge_names(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("From now on, at most three sentences")
+    await person.says("Never use emojis")
+    model.second_look = judging("three sentences")
+    await person.says("Always answer in more detail")
+    prompt = str(model.second_looks[-1].messages[0]["content"])
+    assert "From now on, at most three sentences [since 2026-02-07]" in prompt
+    await person.says("Tell me about boats")
+    assert sorted(rules_in(model.requests[-1])) == ["Always answer in more detail", "Never use emojis"]
+    assert "[preference, 2026-02-07] Never use emojis" in str(model.requests[-1].messages[0]["content"])
+
+
+@pytest.mark.parametrize("judge", ["out of reach", "confirms nothing"])
+async def test_rule_that_differs_in_a_value_replaces_without_a_judge(
+    app: App, person: Person, model: ModelServer, judge: str
+) -> None:
+    model.second_look = JUDGES[judge]
+    await person.says("Always answer in German")
+    await person.says("Always answer in English")
+    await person.says("Tell me about boats")
+    assert rules_in(model.requests[-1]) == ["Always answer in English"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "end"),
+    [
+        ("Never use emojis", "use emojis again"),
+        ("Never use emojis.", "You can use emojis again, please"),
+        ("Nie Emojis benutzen", "Benutze wieder Emojis"),
+        ("Ніколи не використовуй емодзі", "Знову використовуй емодзі"),
+    ],
+)
+@pytest.mark.parametrize("judge", ["replaces", "out of reach"])
+async def test_prohibition_ends_by_its_opposite(
+    app: App, person: Person, model: ModelServer, rule: str, end: str, judge: str
+) -> None:
+    await person.says(rule)
+    model.second_look = judging("moji|модзі") if judge == "replaces" else JUDGES[judge]
+    assert "(was: " in await person.says(end)
+    await person.says("Tell me about boats")
+    assert rule.rstrip(".") not in [item.rstrip(".") for item in rules_in(model.requests[-1])]
