@@ -52,7 +52,6 @@ from memory.consolidation.fact_writer import FactWriter
 from memory.errors import StoreError
 from memory.facts.capture_look import CaptureLook
 from memory.facts.checker import FactChecker
-from memory.facts.corrections import Corrections
 from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
@@ -300,12 +299,11 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
-    corrections = Corrections(memory.database, memory.search)
     review = CaptureReview(
         memory.database,
         memory.ledger,
         memory.learning,
-        corrections,
+        memory.corrections,
         CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), talking.contract.is_reliable),
         memory.sharing,
         memory.zone_of,
@@ -341,7 +339,7 @@ def _assemble(
                 memory.ledger,
                 memory.long_term,
                 memory.learning,
-                corrections,
+                memory.corrections,
                 memory.sessions,
                 memory.zone_of,
                 memory.lookup,

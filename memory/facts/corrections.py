@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from memory.capture.values import differ_in_value, with_value
 from memory.facts.fact import Doubt
 from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Kind, Priority
+from memory.store.entry import TYPED_KINDS, Author, Kind, Priority
 from memory.store.entry_rows import CURRENT, entries_where
+from memory.text.classes import classes, pieces_of
+from memory.text.same_words import comparable
 from memory.text.sought import QueryTerms
+from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -33,6 +36,8 @@ MIN_SHARED = 0.5
 MIN_SHARED_IN_TALK = 0.25
 """The same for a memory that the talk has just been about."""
 _MAX_ALIKE = 15
+# what makes a rule of what it is about
+_OF_A_RULE = frozenset({"NEVER", "ALWAYS", "NOT", "FROMNOW", "ANYMORE", "PLEASE"})
 _KINDS = (*TYPED_KINDS, Kind.NOTE)
 _IS_RULE = f"(e.kind = '{Kind.POLICY}' OR (e.kind = '{Kind.PREFERENCE}' AND e.priority = '{Priority.HIGH}'))"
 
@@ -50,7 +55,7 @@ class Corrections:
     async def ended_by(self, owner: str, sentence: str) -> list[Entry]:
         """Return the rules that a sentence such as "use emojis again" ends: those most of whose words it repeats."""
         rules = await self.rules(owner)
-        return [rule for rule in rules if _shared(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
+        return [rule for rule in rules if _repeated(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
 
     async def doubted(
         self, owner: str, capture: Captured, in_talk: Collection[int] = (), messages: Sequence[int] = ()
@@ -112,6 +117,17 @@ class Corrections:
         )
         return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
 
+    async def from_message(self, session_id: str, text: str) -> list[Entry]:
+        """Return what was captured of the newest message of a session's conversation that says just `text`."""
+        return await entries_where(
+            self._database.rows,
+            f"e.author = '{Author.CAPTURE}' AND {CURRENT} AND e.source_message_id = (SELECT min(o.id) FROM messages m"
+            " JOIN conversations c ON c.id = m.conversation_id JOIN messages o ON o.turn_id = m.turn_id"
+            " WHERE c.session_id = ? AND c.ended_at IS NULL AND m.role = 'user' AND m.content = ?"
+            " GROUP BY m.id ORDER BY m.id DESC LIMIT 1) ORDER BY e.id",
+            (session_id, text),
+        )
+
     @staticmethod
     def _rating(entry: Entry, capture: Captured, in_talk: Collection[int], messages: Sequence[int]) -> float:
         """Return how surely a statement corrects a memory that it does not name; 0 if it is not sure."""
@@ -131,6 +147,18 @@ def _shared(text: str, other: str) -> float:
     """Return the share of the telling words of `text` that stand in `other`."""
     sought = QueryTerms(text)
     return len(sought.term_counts(other)) / len(sought.terms) if sought.terms else 0.0
+
+
+def _repeated(rule: str, sentence: str) -> float:
+    """Return the share of what a rule is about that stands in a sentence, in any form of the words."""
+    words = [word for word in comparable(rule) if word not in STOP_WORDS and _OF_A_RULE.isdisjoint(_classes_of(word))]
+    said = comparable(sentence)
+    found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
+    return len(found) / len(words) if words else 0.0
+
+
+def _classes_of(word: str) -> frozenset[str]:
+    return next(classes(pieces_of(word)), frozenset())
 
 
 def _listed(kinds: Sequence[str]) -> str:

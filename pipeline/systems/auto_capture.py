@@ -26,6 +26,7 @@ from memory.ledger.page import appending, format_line
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Kind, NewEntry, Operation, Proposal
 from memory.store.entry_rows import looks_like
+from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -199,6 +200,11 @@ class AutoCapture:
         captures = proposed(text)
         resumed = resuming(text)
         is_handed_over = hands_over_text(text)
+        former = await self._edited(turn)
+        if former and captures and not is_handed_over:
+            # the order in a message tells which sentence was edited
+            pairs = zip(captures, former, strict=False) if len(captures) == len(former) else [(captures[0], former[0])]
+            return [(c, [entry]) for c, entry in pairs if not same_words(c.text, entry.content)]
         talk = await self._talk(turn) if any(capture.may_replace for capture in captures) else _Talk((), ())
         for capture in captures:
             if (secret := secret_in(capture.text)) is not None:
@@ -222,6 +228,11 @@ class AutoCapture:
             rules = await self.corrections.ended_by(owner, resumed.text)
             plans += [(resumed, rules)] if rules else []
         return plans
+
+    async def _edited(self, turn: Turn) -> list[Entry]:
+        """Return what was captured of the message that the turn's one is the edited form of."""
+        text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
+        return await self.corrections.from_message(turn.session.id, text) if text is not None else []
 
     async def _talk(self, turn: Turn) -> _Talk:
         messages = (await self.sessions.transcript(turn.session.id)).messages
