@@ -9,6 +9,7 @@ from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
+from memory.facts.corrections import Corrections
 from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
 from memory.facts.sharing import Sharing
@@ -118,6 +119,7 @@ class MemoryServices:
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactStore(database, self.search, vector_search)
+        self.corrections = Corrections(database, self.search)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

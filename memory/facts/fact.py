@@ -61,6 +61,7 @@ class Doubt(StrEnum):
     UNCLEAR = N_("it may not follow from what you said")
     CONTRADICTED = N_("it seems to contradict what you said")
     IMPORTED = N_("imported from another program")
+    OUTDATED = N_("you may have corrected it since")
 
 
 @dataclass(frozen=True, slots=True)

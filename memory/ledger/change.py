@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -244,8 +245,21 @@ class Change:
         )
         return await self.unshare(entry)
 
-    async def propose(self, entry: Entry, doubt: str, proposal: str | None) -> None:
+    async def propose(self, entry: Entry, doubt: str | None, proposal: str | None) -> None:
         await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
+
+    async def put_aside(self, former: Entry, successor: Entry, doubt: str) -> None:
+        """Keep a memory out of all prompts until it is known if `successor` replaces it, which gets its line."""
+        await self._set(former.id, {"unconfirmed": doubt})
+        await self._exchange_line(former, successor)
+
+    async def put_back(self, former: Entry) -> Entry:
+        """Let a memory that was put aside hold again, with its line in MEMORY.md if there is room."""
+        await self._set(former.id, {"unconfirmed": None})
+        if former.line is not None and not await self._page.has(former.line):
+            with contextlib.suppress(MemoryRefused):
+                await self.edit_file(appending(former.line))
+        return await self._by_id(former.id)
 
     async def end(self, entry: Entry) -> None:
         await self._set(entry.id, {"valid_until": self._now})
@@ -276,6 +290,10 @@ class Change:
 
     async def is_current(self, entry: Entry) -> bool:
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
+
+    async def by_number(self, number: int) -> Entry | None:
+        """Return the entry of that number, or None if it was deleted."""
+        return await self._first("e.id = ?", number)
 
     async def with_line(self, line: str) -> Entry | None:
         """The entry that a line of MEMORY.md was written for."""

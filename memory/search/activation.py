@@ -348,7 +348,7 @@ class Activation:
     def _line(self, memory: Candidate, layer: Layer) -> str:
         where = f", for {memory.scope}" if memory.scope else ""
         if layer is Layer.BASELINE:
-            return f"- [{memory.kind}{where}] {_shown(memory.content)}"
+            return f"- [{memory.kind}, {memory.since:%Y-%m-%d}{where}] {_shown(memory.content)}"
         if layer is Layer.PROCEDURES:
             record = format_record(memory.success_count, memory.failure_count)
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"

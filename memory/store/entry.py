@@ -140,7 +140,8 @@ class Entry:
     quote: str | None = None  # the words of its message that bear it out
     unconfirmed: str | None = None  # why not; then it is found, but stands in no prompt unasked
     valid_until: datetime | None = None  # from then on it is history
-    proposal: str | None = None  # what confirming it does besides (`Proposal`)
+    # what confirming it does besides (`Proposal`); of a confirmed one: what it has put aside until a judgement
+    proposal: str | None = None
     shared_at: datetime | None = None  # since when the family may know it
     shared_by: str | None = None  # the name of the person who shared it
     nature: str = Nature.STATE

@@ -136,7 +136,7 @@ async def test_what_is_learned_comes_up_in_the_next_request_and_goes_with_undo(
     await use(person, model, ("memory_learn", {"fact": "Invoices go out in euros", "kind": "policy"}))
     await person.says("/new")
     await person.says("Hello")
-    assert "# Rules\n- [policy] Invoices go out in euros" in model.requests[-1].system()
+    assert "# Rules\n- [policy, 2026-02-07] Invoices go out in euros" in model.requests[-1].system()
     assert "Undone: " in await person.says("/undo")
     await person.says("Hello")
     assert "euros" not in model.requests[-1].system().partition("# Memory")[0]
