@@ -87,6 +87,8 @@ class BackgroundCapture:
                 self._waiting.extend((heard, None) for heard in waiting[:MAX_WAITING])
                 if waiting:
                     self._begin()
+                else:
+                    pause.reset()
             except Exception:
                 log.exception("corrections_not_read")
             await pause.wait()

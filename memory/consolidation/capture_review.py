@@ -27,6 +27,7 @@ from memory.log.quoted import messages_around
 from memory.store.entry import Author, Kind, Nature, Operation, Priority, Proposal
 from memory.store.entry_rows import entries_where
 from memory.store.erasure import IS_KEPT
+from memory.store.forgotten import forgotten_words, forgotten_words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,8 +117,8 @@ class CaptureReview:
             return await self._keep_certain(heard, message_id)
         claims = [*(capture.text for capture in heard.candidates), *(entry.quote or entry.content for entry in stored)]
         claims = claims[:MAX_CLAIMS]
-        excerpt, number = await self._excerpt(heard.owner, message_id)
-        if number is None:
+        excerpt, number, source = await self._excerpt(heard.owner, message_id)
+        if source is None:
             return []
         aside = [id_ for entry in stored for id_ in _put_aside_by(entry)]
         known = await self.corrections.comparable(heard.owner, claims, aside)
@@ -127,7 +128,7 @@ class CaptureReview:
         verdicts = await self.look.look(claims, number, excerpt, memories, doubted, self.seconds)
         if not verdicts:
             return []
-        written = await self._write(heard, message_id, stored, verdicts, known)
+        written = await self._write(heard, source, stored, verdicts, known)
         of_family = await self.sharing.includes(heard.owner)
         lines = [
             Notice(_("Still remembered: {content}", content=unstopped(entry.content))) for entry in written.put_back
@@ -152,17 +153,19 @@ class CaptureReview:
         )
         return number
 
-    async def _excerpt(self, owner: str, message_id: int) -> tuple[Excerpt, int | None]:
+    async def _excerpt(self, owner: str, message_id: int) -> tuple[Excerpt, int, Message | None]:
+        """Return the talk around a message without forgotten words, its place from 1, and the message as it was."""
+        forgotten = await forgotten_words(self.database.rows, owner)
         messages: list[Message] = []
-        number: int | None = None
-        later = 0
+        number, source, later = 0, None, 0
         for message in await messages_around(self.database, message_id):
             later += message.id is not None and message.id > message_id
             if later > MAX_LATER_MESSAGES:
                 break
-            messages.append(message)
-            number = len(messages) if message.id == message_id else number
-        return Excerpt(messages, self.zone_of(owner)), number
+            messages.append(forgotten.masked(message))
+            if message.id == message_id:
+                number, source = len(messages), message
+        return Excerpt(messages, self.zone_of(owner)), number, source
 
     async def _keep_certain(self, heard: Heard, message_id: int) -> list[Notice]:
         """Write what needs no judgement, where no model can judge."""
@@ -185,23 +188,31 @@ class CaptureReview:
     async def _write(
         self,
         heard: Heard,
-        message_id: int,
+        source: Message,
         stored: Sequence[Entry],
         verdicts: dict[int, CaptureVerdict],
         known: Sequence[Entry],
     ) -> _Written:
-        """Write the verdicts as one change, which is one with the change that stored the corrections."""
+        """Write the verdicts: what settles a correction as a part of its change, and the candidates as another."""
         done = _Written()
         count = len(heard.candidates)
-        async with self.ledger.change(heard.owner, Operation.LEARN, Author.CAPTURE, continues=heard.change) as change:
-            if await self._is_open(change.read, message_id):
-                for at, capture in enumerate(heard.candidates):
-                    if (verdict := verdicts.get(at)) is not None and verdict.is_confirmed:
-                        done.learned += await self._candidate(change, heard, message_id, capture, verdict, known)
-            for at, entry in enumerate(stored, count):
-                if (verdict := verdicts.get(at)) is not None:
+        settled = [(entry, verdicts[at]) for at, entry in enumerate(stored, count) if at in verdicts]
+        if settled:
+            async with self.ledger.change(
+                heard.owner, Operation.LEARN, Author.CAPTURE, continues=heard.change
+            ) as change:
+                for entry, verdict in settled:
                     done.put_back += await self._settle(change, entry, verdict, known)
-        done.change = change.number
+        pairs = zip(range(count), heard.candidates, strict=False)
+        confirmed = [(capture, verdicts[at]) for at, capture in pairs if at in verdicts and verdicts[at].is_confirmed]
+        if confirmed:
+            async with self.ledger.change(heard.owner, Operation.LEARN, Author.CAPTURE) as change:
+                if await self._is_open(change.read, source.id or 0):
+                    forgotten = await forgotten_words_of(change.read, change.owner_id)
+                    for capture, verdict in confirmed:
+                        if not forgotten.forbids(verdict.text or capture.text, capture.text, source):
+                            done.learned += await self._candidate(change, heard, source, capture, verdict, known)
+            done.change = change.number
         return done
 
     async def _is_open(self, read: Read, message_id: int) -> bool:
@@ -219,7 +230,7 @@ class CaptureReview:
         self,
         change: Change,
         heard: Heard,
-        message_id: int,
+        source: Message,
         capture: Captured,
         verdict: CaptureVerdict,
         known: Sequence[Entry],
@@ -242,7 +253,7 @@ class CaptureReview:
             return []
         former = replaced[0] if replaced else None
         new = _typed(new_entry(capture, former, heard.speaker, text), verdict, capture, former)
-        new = replace(new, source_message_id=message_id, nature=verdict.nature)
+        new = replace(new, source_message_id=source.id, nature=verdict.nature)
         learned = await self._learned(change, heard.owner, new)
         for outcome in learned:
             for other in replaced:

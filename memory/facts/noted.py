@@ -22,13 +22,15 @@ def noted(learned: Sequence[Learned], change: int | None, *, of_family: bool = F
     news = [item for item in learned if item.superseded is not None or not item.known]
     if not news or change is None:
         return []
-    edits = [edit_button(item.entry.id, item.entry.content) for item in news]
     if len(news) > 1:
         text = _("Noted: {contents} (/undo takes it all back)", contents=listed(item.wording for item in news))
-        return [Notice(text, ((undo_button(change, ""),), *((edit,) for edit in edits)))]
+        entries = [item.entry for item in news]
+        rows = [(undo_button(change, e.content, e.id), edit_button(e.id, e.content)) for e in entries]
+        return [Notice(text, tuple(rows))]
     entry = news[0].entry
+    edits = [edit_button(entry.id, entry.content)]
     if of_family and entry.shared_at is None:
-        edits = [*edits, share_button(entry.id, entry.content)]
+        edits.append(share_button(entry.id, entry.content))
     return [Notice(noted_text(news[0]), ((undo_button(change, entry.content), *edits),))]
 
 

@@ -379,7 +379,12 @@ async def _states_with(connection: aiosqlite.Connection, states: States, entry: 
     wanted, grown = {entry}, True
     while grown:
         rows = await connection.execute_fetchall(
-            "SELECT id FROM entries WHERE superseded_by IN (SELECT value FROM json_each(?))", (json.dumps([*wanted]),)
+            "WITH wanted AS (SELECT value FROM json_each(?))"
+            " SELECT id FROM entries WHERE superseded_by IN (SELECT value FROM wanted)"
+            # what it has put aside until a model has judged it
+            " UNION SELECT j.value FROM entries e, json_each(e.proposal, '$.replaces') j"
+            " WHERE e.id IN (SELECT value FROM wanted) AND e.proposal IS NOT NULL AND e.unconfirmed IS NULL",
+            (json.dumps([*wanted]),),
         )
         found = {int(row["id"]) for row in rows} & states.keys()
         grown = not found <= wanted

@@ -155,6 +155,9 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
     assert "_Noted: my dog is Rex; You must never share my address (/undo takes it all back)_" in said
     assert await person.is_told() == "Noted as a fact: I'm allergic to shellfish (/undo takes it back)"
     assert len(await memories(app)) == 4
+    # what was told later is taken back by itself
+    assert "Undone: I'm allergic to shellfish" in await person.says("/undo")
+    assert len(await memories(app)) == 3
     assert "Undone: " in await person.says("/undo")
     assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
     assert "Rex" not in long_term.read_text()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory.capture.capture import proposed
+from memory.consolidation.capture_review import Heard
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.first_day import FACTS, REQUESTS
@@ -299,3 +301,29 @@ async def test_prohibition_ends_by_its_opposite(
     assert "(was: " in await person.says(end)
     await person.says("Tell me about boats")
     assert rule.rstrip(".") not in [item.rstrip(".") for item in rules_in(model.requests[-1])]
+
+
+async def test_undo_button_of_a_correction_brings_back_what_it_put_aside(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await learn(app, "I live in Kyiv", "home")
+    model.second_look = lambda _: Fails(500)
+    await person.says("I moved from Kyiv to Lviv")
+    assert await current(app) == ["I live in Lviv"]
+    entry = await app.database.value("SELECT max(id) FROM entries")
+    change = await app.database.value("SELECT max(batch) FROM changes")
+    await person.says(f"/undo_{change}_{entry}")
+    assert await current(app) == ["I live in Kyiv"]
+
+
+async def test_forgotten_words_are_not_captured_by_a_late_judgement(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await person.says("I live in Leeds")
+    await person.says("Nice weather")
+    heard = Heard("console:local", "I live in Leeds", candidates=tuple(proposed("I live in Leeds")))
+    turn = await app.database.value("SELECT min(turn_id) FROM messages")
+    await person.says("/undo")
+    assert await app.jobs.capture.review.judge(heard, turn) == []
+    assert await current(app) == []
+    assert "Leeds" not in str(model.second_looks[-1].messages[0]["content"]).partition("## Claims")[0]
