@@ -69,11 +69,11 @@ class EntryStore:
             edited = await change.rewrite(entry, content, quote="")
             return edited if edited.unconfirmed is None else await change.confirm(edited)
 
-    async def remove(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
-        """Delete an entry with all its names; it comes back with `undo` for 30 days."""
+    async def remove(self, owner: str, name: str, author: Author = Author.USER, *, is_asked: bool = False) -> Entry:
+        """Delete an entry with all its names; it comes back with `undo` for 30 days. is_asked: see `Change.remove`."""
         async with self._ledger.change(owner, Operation.REMOVE, author) as change:
             entry = await change.find(name)
-            await change.remove(entry)
+            await change.remove(entry, is_asked=is_asked)
             return entry
 
     async def remove_all(self, owner: str, entries: Sequence[int], lines: Sequence[str] = ()) -> int | None:
