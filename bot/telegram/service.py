@@ -165,7 +165,6 @@ async def run_telegram(app: App) -> None:
             letters,
             presses,
             app.memory.tasks,
-            app.memory.corrections,
             receiver.arrived,
             tasks,
         )
