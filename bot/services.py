@@ -27,6 +27,7 @@ from memory.log.turn_log import TurnLog
 from memory.mail.chat_migration import ChatMigration
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
+from memory.naming_traces import NamingTracer
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
@@ -96,6 +97,7 @@ class MemoryServices:
         self.traces = PendingErasures(database, copies)
         self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
+        self.naming_traces = NamingTracer(database, self.files, clock)
         self.portable = Portable(database, folder)
         self.importer = Importer(database, folder)
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)

@@ -173,18 +173,18 @@ class ConsolidationService:
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
                 await self._mark(job, part, waiting)
                 continue
+            again = halves(part) if not answer.is_whole and part.key not in asked_again else ()
+            if len(again) > 1 and deadline is None:
+                # of what was cut off the halves may be answered for whole; nothing is written of a part twice
+                waiting.extendleft(reversed(again))
+                asked_again |= {item.key for item in again}
+                continue
             # all parts of a conversation are one action, and so one /undo
             written = await self._write(job, part, answer, memory, self._until(deadline), continues)
             continues = written.changes[0] if written.changes else continues
             done = (done or Consolidated()) + written
             if not answer.is_whole and deadline is not None:
                 return done + Consolidated(is_left=True)
-            if not answer.is_whole and part.key not in asked_again:
-                # of what was cut off the halves may be answered for whole
-                again = halves(part)
-                waiting.extendleft(reversed(again))
-                asked_again |= {item.key for item in (part, *again)}
-                continue
             if answer.history_entry is None:
                 # an answer can be of use without an entry for the history, and what was said leaves one all the same
                 await self._keep_raw(job, part.messages, part.key)

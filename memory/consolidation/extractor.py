@@ -15,7 +15,7 @@ from memory.consolidation.selection import parse_selection, selection_prompt, st
 from memory.errors import ContentFiltered
 from memory.facts.fact import is_foreign, is_typed, one_line, transcript
 from memory.facts.second_look import always, answered
-from memory.messages import Message, Role
+from memory.messages import Message, Role, speaker_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -72,7 +72,7 @@ forgotten, or no longer has or does (sold, ended, moved away from); [] for none.
 "memory_update": null
 Write in the language of the user."""
 _PEOPLE = """ Several people speak: each fact also has "person": "<the name of whom it is about>", and names \
-them instead of saying "the user"."""
+them instead of saying "the user". "history_entry" names who said what, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def speakers(part: Part) -> set[str]:
 def raw_fallback(messages: Sequence[Message]) -> str:
     """The history entry that is written when there is no usable answer; of what others wrote only that it came."""
     lines = [
-        f"{m.role.value}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:FALLBACK_CHARACTERS]}"
+        f"{speaker_of(m)}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:FALLBACK_CHARACTERS]}"
         for m in messages
     ]
     return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 ALIKE = 10
 """Memories that are looked at for one in the same words."""
 MOST_STEPS = 50
+_NUMBERED = re.compile(r"(?:^|\s)\d{1,2}[.)]\s+")
+_SEPARATED = re.compile(r"\s*(?:;|\n|→|->)\s*")
 
 
 class Learning:
@@ -171,6 +174,17 @@ class Procedures:
                 raise MemoryRefused(f"{entry.name} is a {entry.kind} and no workflow: save its steps first.")
             _refuse_superseded(entry)
             return await change.record_run(entry, success=success)
+
+
+def steps_of(text: str) -> tuple[str, ...]:
+    """Return the steps of a workflow that is told in one text: by their numbers, lines or semicolons, or else one."""
+    for pattern in (_NUMBERED, _SEPARATED):
+        # what stands before the first number is the task
+        parts = [" ".join(part.split()) for part in pattern.split(text)]
+        steps = [part for part in (parts[1:] if pattern is _NUMBERED else parts) if part]
+        if len(steps) > 1:
+            return tuple(steps[:MOST_STEPS])
+    return (" ".join(text.split()),)
 
 
 def workflow_text(task: str, steps: Sequence[str]) -> str:

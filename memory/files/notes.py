@@ -100,9 +100,15 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
         if following is None or following.turn_id != message.turn_id:
             if message.role is Role.ASSISTANT and questions:
                 answered_at = message.created_at.astimezone(zone)
-                text = "\n".join(map(_without_others_words, questions))
+                text = "\n".join(map(_with_speaker, questions))
                 yield answered_at.date(), daily_note(answered_at, text, _without_others_words(message))
             questions = []
+
+
+def _with_speaker(message: Message) -> str:
+    """Return what a message says, in a group with who says it."""
+    text = _without_others_words(message)
+    return f"{message.speaker}: {text}" if message.speaker else text
 
 
 def _without_others_words(message: Message) -> str:

@@ -196,9 +196,13 @@ class Change:
         await bind_name(self._connection, self.owner_id, entry.id, usable_name(alias), is_alias=True)
         return await self._by_id(entry.id)
 
-    async def remove(self, entry: Entry) -> None:
-        """Delete an entry. Nothing is learned again from the words that it came from, until they are said again."""
-        self._refuse_archive(entry)
+    async def remove(self, entry: Entry, *, is_asked: bool = False) -> None:
+        """Delete an entry. Nothing is learned again from the words that it came from, until they are said again.
+
+        is_asked: The user's own words ask for it, so that a model may delete an archive, too.
+        """
+        if not is_asked:
+            self._refuse_archive(entry)
         self.forgotten.append(entry)
         await self._remove(entry)
 

@@ -2,13 +2,13 @@
 
 The memories of an import are taken back in slices, since thousands in one transaction would keep all other chats from
 writing. The first transaction takes back the entry that tells of the import, so that nothing more is imported. A kill
-in between leaves a change of which a part is undone, and the next start finishes it.
+in between leaves a change of which a part is undone, and the next start finishes it. The module is long since entries,
+the slices of imports and what an undo says of itself are put back in one transaction.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from config.texts import N_, _
 from memory.clock import now_text, to_text
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.ledger.file_undo import file_change
 from memory.store.effects import keep_causes
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import bind_name, entries_where, known_owner
@@ -233,14 +233,14 @@ class Undo:
             lines = await _lines_of_entries(connection, states)
             await keep_causes(connection)
             edit = _joined([row for row in rows if row["entry_id"] == 0])
-            file_change = await _file_change(connection, edit, states, is_whole=is_whole)
+            change_of_file = await file_change(connection, edit, states, is_whole=is_whole)
             await self._forget_words(connection, owner_id, batch, rows[0]["operation"], states)
             names = await _restore_all(connection, owner_id, states)
             await self._record_undone(connection, batch, states, is_whole=is_whole)
-            if file_change.changes_anything:
+            if change_of_file.changes_anything:
                 # the last step before the commit: nothing that is refused after it leaves the two apart
                 try:
-                    former, text = await self._files.change_long_term(owner, file_change.apply)
+                    former, text = await self._files.change_long_term(owner, change_of_file.apply)
                     if self._copies is not None:
                         await self._copies.keep(connection, self._files.long_term_path(owner))
                     names += [MEMORY_FILE] if text != former else []
@@ -289,89 +289,6 @@ class Undo:
                 "UPDATE changes SET undone_at = ? WHERE batch = ? AND entry_id IN (SELECT value FROM json_each(?))",
                 (now, batch, ids),
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _FileChange:
-    """What an undo does to MEMORY.md, whatever else it says by now."""
-
-    before: str = ""  # what it said before the change that is undone
-    after: str = ""
-    gone: frozenset[str] = frozenset()  # lines of memories that go, which may have been reworded since
-    back: tuple[str, ...] = ()  # lines of memories that come back
-
-    @property
-    def changes_anything(self) -> bool:
-        return self.before != self.after or bool(self.gone or self.back)
-
-    def apply(self, text: str) -> str:
-        """Return the text without the change. Raises MemoryRefused if a person has edited all that it wrote."""
-        shown = storable(text)
-        if shown == self.after:
-            return self._with_entries(self.before)
-        if shown == self.before:
-            return text  # a crash has kept the change from being made
-        reverted = self._with_entries(_reverted(shown, self.before, self.after))
-        if reverted == shown and self.before != self.after:
-            raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
-        return reverted
-
-    def _with_entries(self, text: str) -> str:
-        lines = [line for line in text.split("\n") if line not in self.gone]
-        missing = [line for line in self.back if line not in lines]
-        if not missing:
-            return "\n".join(lines)
-        body = "\n".join(lines).rstrip("\n")
-        return "\n".join([*([body] if body else []), *missing]) + "\n"
-
-
-def _reverted(text: str, before: str, after: str) -> str:
-    """Return a text without what made `after` of `before`, line by line. Lines that are not as written stay."""
-    lines, old, new = text.split("\n"), before.split("\n"), after.split("\n")
-    for kind, first, last, start, end in reversed(
-        difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    ):
-        if kind == "equal":
-            continue
-        written, replaced = new[start:end], old[first:last]
-        if not all(line in lines for line in written if line.strip()):
-            continue
-        at = _place_of(lines, written, new[:start])
-        for line in written:
-            if line in lines:
-                lines.remove(line)
-        missing = [line for line in replaced if line.strip() and line not in lines]
-        lines[at:at] = missing
-    return "\n".join(lines)
-
-
-def _place_of(lines: Sequence[str], written: Sequence[str], before: Sequence[str]) -> int:
-    """Return where lines come back: in the place of those that replaced them, or behind what they stood behind."""
-    present = [lines.index(line) for line in written if line in lines and line.strip()]
-    if present:
-        return min(present)
-    anchor = next((line for line in reversed(before) if line.strip() and line in lines), None)
-    return lines.index(anchor) + 1 if anchor is not None else 0
-
-
-async def _file_change(
-    connection: aiosqlite.Connection, edit: tuple[str, str] | None, states: States, *, is_whole: bool
-) -> _FileChange:
-    before, after = edit or ("", "")
-    rows = await connection.execute_fetchall(
-        "SELECT id, line FROM entries WHERE line IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
-        (json.dumps([*states]),),
-    )
-    own = {row["id"]: str(row["line"]) for row in rows}
-    gone = frozenset(line for entry_id, line in own.items() if states[entry_id] is None)
-    if is_whole:
-        # a line that was there before the change is none of its own
-        return _FileChange(before, after, gone - set(before.split("\n")))
-    # of one memory among several: its own lines, and those of what it has replaced
-    former = {entry_id: json.loads(state)["row"].get("line") for entry_id, state in states.items() if state is not None}
-    back = tuple(line for line in former.values() if line and line in before.split("\n"))
-    changed = {own[entry_id] for entry_id, line in former.items() if entry_id in own and own[entry_id] != line}
-    return _FileChange(gone=(gone | changed) - set(back), back=back)
 
 
 async def _states_with(connection: aiosqlite.Connection, states: States, entry: int) -> dict[int, str | None]:

@@ -198,7 +198,9 @@ class Activation:
         rows = await self._database.rows(
             f"SELECT e.line, e.content, e.nature = 'vital' AND {LIVE} AND e.trusted AS is_vital,"
             " e.created_at >= :today AS is_fresh, coalesce(e.valid_until <= present(), 0) AS is_over,"
-            " e.author = 'capture' AND m.turn_id IN (SELECT value FROM json_each(:turns)) AS is_visible"
+            # what the running turn has captured cites no message yet
+            " e.author = 'capture' AND coalesce(m.turn_id IN (SELECT value FROM json_each(:turns)),"
+            " e.created_at >= :today) AS is_visible"
             " FROM entries e LEFT JOIN messages m ON m.id = e.source_message_id"
             f" WHERE e.owner_id = {_OWNER_ID} AND (e.line IS NOT NULL OR e.nature = 'vital')"
             " AND e.superseded_by IS NULL AND e.deleted_at IS NULL ORDER BY e.id",

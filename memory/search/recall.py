@@ -72,6 +72,8 @@ CANDIDATES = PASSAGES
 """So many hits are ranked at the least."""
 SHORTEST_LINE = 12
 """Tokens that a line costs at the least."""
+NAMED_SCORE = 1.0
+"""The least score of an entry that has the whole query as its name."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
 
@@ -299,7 +301,8 @@ class Recall:
             return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
 
         best = await self._ranker.ranked(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
-        most = best.scores[0] if best.scores else 0.0
+        # what is called so comes first, with a score of its own where nothing else fits
+        most = max(best.scores[0], NAMED_SCORE) if best.scores else NAMED_SCORE
         scored = [*((hit, most) for hit in called), *zip(best.hits, best.scores, strict=True)]
         return [replace(hit, score=score) for hit, score in scored[:limit]], best.around
 

@@ -213,11 +213,27 @@ async def mark_words(connection: aiosqlite.Connection, owner_id: int, batch: int
         if found is not None:
             break
     row, (start, end) = found if found is not None else (rows[0], (0, len(rows[0]["content"])))
+    await _mark(connection, (owner_id, batch, entry.id, row["id"], digest_of(row["content"]), start, end, at))
+
+
+async def mark_spans(
+    connection: aiosqlite.Connection,
+    owner_id: int,
+    message_id: int,
+    content: str,
+    spans: Iterable[tuple[int, int]],
+    at: str,
+) -> None:
+    """Mark parts of a message that no memory was learned from."""
+    for start, end in spans:
+        await _mark(connection, (owner_id, None, 0, message_id, digest_of(content), start, end, at))
+
+
+async def _mark(connection: aiosqlite.Connection, values: tuple[object, ...]) -> None:
     await connection.execute(
-        "INSERT INTO forgotten (owner_id, batch, entry_id, message_id, digest, begin_offset, end_offset,"
-        " through, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT max(id) FROM messages), ?)",
-        (owner_id, batch, entry.id, row["id"], digest_of(row["content"]), start, end, at),
+        "INSERT INTO forgotten (owner_id, batch, entry_id, message_id, digest, begin_offset, end_offset, at, through)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT max(id) FROM messages))",
+        values,
     )
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from config.texts import _, use_language
 from memory.buttons import Notice, right_or_wrong
-from memory.errors import MemoryRefused
 from memory.facts.checker import Forgetting
 from memory.facts.fact import MOST_BORROWED, CheckedFact, Citation, Doubt, Excerpt, Fact, foreign_words, typed_source
 from memory.store.entry import Author, Kind, NewEntry
+from pipeline.tools.toolbox import ToolFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class CitedWrites:
     async def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
         """Return what a citation proves by itself: enough for notes and names, which no prompt contains unasked.
 
-        Raises MemoryRefused if the words were forgotten.
+        Raises ToolFailed if the words were forgotten.
         """
         messages = await self._citable(context, text, quote)
         at = typed_source(Citation(None, quote), messages)
@@ -70,7 +70,7 @@ class CitedWrites:
     async def check(
         self, context: ToolContext, text: str, quote: str, memories: Sequence[KnownMemory] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
-        """Return a fact for prompts, with the verdict of a second look. Raises MemoryRefused for forgotten words."""
+        """Return a fact for prompts, with the verdict of a second look. Raises ToolFailed for forgotten words."""
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
         messages = await self._citable(context, text, quote)
@@ -122,15 +122,13 @@ class CitedWrites:
         return await self.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
 
     async def _citable(self, context: ToolContext, text: str, quote: str) -> Sequence[Message]:
-        """Return the messages in view as they may be cited. Raises MemoryRefused if that was forgotten."""
+        """Return the messages in view as they may be cited. Raises ToolFailed if that was forgotten."""
         forgotten = await self._entries.forgotten(context.owner)
         if not forgotten:
             return context.messages
         messages = [forgotten.masked(message) for message in context.messages]
         if typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
-            raise MemoryRefused(
-                "The user had this forgotten, so nothing was kept: it can be kept once they say it again."
-            )
+            raise ToolFailed("The user had this forgotten, so nothing was kept: it can be kept once they say it again.")
         return messages
 
     def _excerpt(self, context: ToolContext) -> Excerpt:

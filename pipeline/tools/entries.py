@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from memory.facts.fact import Doubt, Fact, KnownMemory
-from memory.facts.learning import workflow_text
+from memory.facts.learning import steps_of, workflow_text
 from memory.ledger.page import replacing
 from memory.messages import Passage, Provenance
 from memory.search.activation import format_record
@@ -91,12 +91,12 @@ class _Notes:
         return f"{entry.name} is also called {', '.join(entry.aliases)}"
 
     async def note_remove(self, context: ToolContext, name: str, quote: Quote = "") -> str:
-        """Delete a note; the user can undo it."""
+        """Delete a note or archive; the user can undo it."""
         entry = await self._entries.get(context.owner, name)
         text = f"{entry.name}: {entry.content}"
         if not await self._writes.asks_to_forget(context, text, quote):
             return await self._writes.propose(context, f"- {text}", Proposal(action=Action.REMOVE, entry=entry.id))
-        removed = await self._entries.remove(context.owner, name, Author.MODEL)
+        removed = await self._entries.remove(context.owner, name, Author.MODEL, is_asked=True)
         return f"removed the note {removed.name}"
 
     async def _propose_unless_asked(
@@ -112,13 +112,13 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
     async def memory_learn(
         context: ToolContext,
         fact: Annotated[str, Field(description="one sentence")],
-        kind: Literal["fact", "preference", "policy", "decision", "pitfall", "architecture"] = "fact",
+        kind: Literal["fact", "preference", "policy", "decision", "pitfall", "architecture", "workflow"] = "fact",
         scope: Annotated[str, Field(description="glob of the paths it is about, such as src/api/**")] = "",
         priority: Literal["", "critical", "high", "medium", "normal"] = "",
         replaces: Annotated[str, Field(description="name of the memory that it corrects")] = "",
         quote: Quote = "",
     ) -> str:
-        """Remember a fact, preference or rule that comes up by itself later on."""
+        """Remember a fact, preference, rule or workflow that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
         # what it replaces or repeats is the look's to say, also if the model names nothing
         related = await facts.related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
@@ -136,6 +136,7 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
             author=Author.MODEL,
             quote=checked.quote,
             source_message_id=message_id,
+            steps=steps_of(fact) if kind == "workflow" else (),
         )
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None

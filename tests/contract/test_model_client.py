@@ -210,7 +210,7 @@ async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-        async with client_of(url, patience=0.2) as client:
+        async with client_of(url, patience=2) as client:
             with pytest.raises(ModelError) as caught:
                 await client.complete(request())
     assert str(caught.value) == (f"Nothing answers at {url}: check OPENAI_BASE_URL, and that the model's server runs.")

@@ -47,7 +47,7 @@ async def test_learn_confirms_what_is_in_the_database(person: Person, model: Mod
         ("memory_learn", {"fact": "the password is hunter2!x"}),
         ("memory_learn", {"fact": "x y z", "scope": "src/[a"}),
         ("memory_learn", {"fact": " "}),
-        ("memory_learn", {"fact": "x y z", "kind": "workflow"}),
+        ("memory_learn", {"fact": "x y z", "kind": "story"}),
         ("memory_learn", {"fact": "x y z", "priority": "urgent"}),
         ("memory_learn", {"fact": "The tea is green", "replaces": " "}),
     )
