@@ -21,6 +21,7 @@ from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
+from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import (
@@ -43,11 +44,13 @@ from config.models import load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
 from memory.clock import system_clock
+from memory.consolidation.capture_review import CaptureReview
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import ConsolidationService
+from memory.consolidation.consolidation import PATIENCE, ConsolidationService
 from memory.consolidation.extractor import Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.errors import StoreError
+from memory.facts.capture_look import CaptureLook
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
@@ -106,6 +109,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 IMPORT_PURPOSE = "import"
+CAPTURE_PURPOSE = "capture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class Jobs:
     """What goes on beside the turns. embedding None: nothing compares meanings; offers None: memory is off."""
 
     consolidation: BackgroundConsolidation
+    capture: BackgroundCapture
     weekly: WeeklySchedule
     offers: DateOffers | None
     housekeeping: Maintenance
@@ -155,6 +160,7 @@ class App:
         if self.jobs.embedding is not None:
             self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
+            self.jobs.capture.start()
             self.jobs.weekly.start(self.tasks)
             self.jobs.importing.start(self.tasks)
 
@@ -282,8 +288,8 @@ def _assemble(
         memory.sessions,
         Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
         checker,
-        FactWriter(memory.ledger, memory.facts, settings.memory_max_size),
-        Compression(ask, memory.ledger, settings.memory_max_size),
+        FactWriter(memory.ledger, memory.facts, memory.view),
+        Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
         memory.history,
         clock,
         settings.consolidation_timeout,
@@ -293,6 +299,17 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
+    review = CaptureReview(
+        memory.database,
+        memory.ledger,
+        memory.learning,
+        memory.corrections,
+        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), talking.contract.is_reliable),
+        memory.sharing,
+        memory.zone_of,
+        settings.consolidation_timeout * PATIENCE,
+    )
+    capturing = BackgroundCapture(review, memory.notices, languages, talking.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
         ImportLearning(
@@ -322,8 +339,7 @@ def _assemble(
                 memory.ledger,
                 memory.long_term,
                 memory.learning,
-                memory.facts,
-                checker,
+                memory.corrections,
                 memory.sessions,
                 memory.zone_of,
                 memory.lookup,
@@ -335,7 +351,7 @@ def _assemble(
             ContextBuilding(memory.sessions, builder),
             ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(daily_notes),
+            MemoryPersist(daily_notes, capturing.hear),
             Indexing(graph, embedding.wake if embedding is not None else None),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
@@ -381,7 +397,7 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, schedule, offers, housekeeping, embedding, learning)
+    jobs = Jobs(background, capturing, schedule, offers, housekeeping, embedding, learning)
     health = Health(memory.database)
     return App(
         settings,
@@ -408,7 +424,7 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
         *note_tools(memory.entries, writes),
         memory_recall_tool(memory.reading, memory.reinforcement),
         history_search_tool(memory.history),
-        learn_tool(memory.learning, memory.entries, writes),
+        learn_tool(memory.learning, memory.facts, memory.entries, writes),
         episode_tool(memory.entries, writes),
         procedure_tool(memory.procedures, memory.entries, writes),
         stats_tool(memory.stats),

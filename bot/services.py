@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
+from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
+from memory.facts.corrections import Corrections
 from memory.facts.fact_store import FactStore
 from memory.facts.learning import Learning, Procedures
 from memory.facts.sharing import Sharing
@@ -25,6 +27,7 @@ from memory.log.turn_log import TurnLog
 from memory.mail.chat_migration import ChatMigration
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
+from memory.naming_traces import NamingTracer
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
@@ -89,10 +92,12 @@ class MemoryServices:
         self.entries = EntryStore(database, self.ledger)
         self.long_term = LongTermMemory(self.files, self.ledger)
         self.procedures = Procedures(self.ledger)
-        self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock)
+        self.view = PageView(settings.memory_max_size, decay)
+        self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock, self.view)
         self.traces = PendingErasures(database, copies)
         self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
+        self.naming_traces = NamingTracer(database, self.files, clock)
         self.portable = Portable(database, folder)
         self.importer = Importer(database, folder)
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
@@ -115,7 +120,8 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.search)
+        self.facts = FactStore(database, self.search, vector_search)
+        self.corrections = Corrections(database, self.search)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

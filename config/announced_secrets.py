@@ -21,12 +21,17 @@ LONGEST_NAME = 60
 """Characters of a name of secrets, with what a look behind or ahead of it takes in."""
 MOST_WORDS = 6
 """Words of a secret: what has more is a sentence."""
+MAX_PHRASE_WORDS = 12
+"""Words of a passphrase, which may be a sentence."""
+MIN_PHRASE_WORDS = 4
+"""Words behind `my passphrase` from which they are one although a verb is among them."""
 MAX_WORD_CHARS = 1_000
 
 _WORD = re.compile(r"[^\s.,;:!?…。，；：！？()\[\]\"“”„«»<>{}]+(?:[.'’-][^\W_]+)*")
 _GAP = re.compile(r"[ \t]+")
 _OPENING = re.compile(r"[\s\"'`“„«‘*]*")
-_DIGITS = r"(?P<digits>\d(?:[ -]?\d){2,11})(?![\d.,:]?\d|[ -]?\d| ?[%€$°])"
+_PHRASE = re.compile("phrase|фраз|frase")
+_DIGITS = r"(?P<digits>\d{1,6}[a-zа-яі]\d{0,6}(?![^\W_])|\d(?:[ -]?\d){2,11})(?![\d.,:]?\d|[ -]?\d| ?[%€$°])"
 _HAN_VALUE = re.compile("[\u3400-\u9fff]{1,12}|[!#-&*-+/-9=@-Z^-z~-]{3,}")
 _FEW = re.compile(r"\d{1,2}\W?")
 
@@ -84,7 +89,7 @@ def _rule(words: Language) -> _Rule:
     # letters before a name are allowed, as in `Routerpasswort`, and none behind it, as in `password's` or `Passwörter`
     end = "" if words.is_han else r"(?![^\W_]|['’-][^\W_])"
     tie = rf"(?:[ ]+(?:{words.ties})(?:[ ]+[^\W_][\w-]*){{1,3}}?)?" if words.ties else ""
-    link = rf"(?P<link>[ ]+(?:{words.links})[ ]+|\s*(?:[:：=]|=>|->|→)\s*|[ ]+[-–—][ ]+)"
+    link = rf"(?P<link>[ ]+(?:{words.links}):?[ ]+|\s*(?:[:：=]|=>|->|→)\s*|[ ]+[-–—][ ]+)"
     if words.is_han:
         link = rf"(?P<link>\s*(?:{words.links}|[:：=])\s*)"
     bare = r"|(?P<bare>[ ]+)" if words.mine else ""
@@ -171,24 +176,29 @@ def _plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, 
 def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -> tuple[int, int] | None:
     """The password behind what stands for `is`; None where a sentence goes on there."""
     link = (match["link"] or "").strip()
-    is_listed, is_dash = link != "" and link in ":：==>->→", link in ("-", "–", "—")
+    is_listed, is_dash = link != "" and (link in ":：==>->→" or link.endswith(":")), link in ("-", "–", "—")
     start = match.end()
     if not link and not _is_owned(rule, small, name.start()):
         return None
     if not is_listed:
         start = _OPENING.match(small, start).end()  # type: ignore[union-attr]  # it matches nothing, too
+    is_phrase = _PHRASE.search(name.group()) is not None
+    most = MAX_PHRASE_WORDS if is_phrase else MOST_WORDS
     # those that decide: a text may go on for a million more
-    words = list(itertools.islice(_words(small, start), MOST_WORDS + 1))
+    words = list(itertools.islice(_words(small, start), most + 1))
     value = list(itertools.takewhile(lambda word: word.group().replace("’", "'") not in LIGHT, words))
     # behind a colon or a dash stands the password alone, or a sentence
     goes_on = (is_listed or is_dash) and len(value) < len(words)
+    if is_phrase and is_listed and MIN_PHRASE_WORDS <= len(words) <= most:
+        value, goes_on = words, False
     if any(_COMMAND.match(word.group().lstrip(_MARKUP)) for word in value):
         return None
-    if goes_on or not 0 < len(value) <= (1 if is_dash and not rule.words.mine else MOST_WORDS):
+    if goes_on or not 0 < len(value) <= (1 if is_dash and not rule.words.mine else most):
         return None
     if all(_says_something(rule, word.group(), strict=is_listed) for word in value):
         return None
-    if not link and any(re.search(rule.words.verbs, word.group()) for word in value):
+    is_long = is_phrase and len(value) >= MIN_PHRASE_WORDS
+    if not link and not is_long and any(re.search(rule.words.verbs, word.group()) for word in value):
         return None
     return value[0].start(), value[-1].end()
 

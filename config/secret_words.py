@@ -36,12 +36,16 @@ LANGUAGES = (
         names=r"pass ?word|pass ?phrase|pass ?code|passwd|(?<![^\W_])pwd?|(?:secret|code|safe) ?word|"
         r"secret (?:phrase|answer)|security answer|(?:wi-?fi|network|wlan) key|login key|master key",
         codes=r"(?:pin(?:[ -]?(?:code|number))?|puk(?: code)?|cvv|cvc|otp|pass ?code|"
-        r"(?:access|security|login|(?:un)?lock|verification|confirmation|authentication|one[ -]time|card|sim) code)",
+        r"(?:access|security|login|(?:un)?lock|verification|confirmation|authentication|one[ -]time|card|sim) code|"
+        r"(?:(?:front|back|side|main)[ -])?(?:door|gate|garage|entry|entrance|alarm|building|lobby|keypad|lock ?box|"
+        r"key ?safe|safe|vault|locker|suitcase|padlock|bike lock|intercom|buzzer)(?:['’]s)? (?:code|combination)|"
+        r"(?:code|combination) (?:for|of|to|on|at) (?:the|my|our|your|his|her|their) (?:[^\W\d_]+ ){0,2}?"
+        r"(?:door|gate|garage|alarm|building|house|safe|locker|lock|intercom|entrance|vault|suitcase))",
         keys=r"pwd|api[ _-]?key|secret[ _-]?(?:access[ _-]?)?key|"
         r"(?:private|signing|encryption|account|shared[ _-]?access)[ _-]?key|"
         r"(?:client|app|consumer|shared|jwt|webhook)[ _-]?secret|(?:access|auth|secret|bot|refresh|session)[ _-]?token|"
         r"aws[ _-]secret(?:[ _-]access)?(?:[ _-]key)?|(?<![^\W_])(?:secret|token|pass)(?=[\"']\s*[:=]|\s*=)",
-        cues="token pass pw word secret answer key pin puk cv otp code",
+        cues="token pass pw word secret answer key pin puk cv otp code combin",
         links="is|was|are|were|will be|is now|is still|is called|reads",
         ties="for|of|to|on|at|in|from",
         like=r"(?:ed|ing|able|ible|ly|less)$",
@@ -51,9 +55,14 @@ LANGUAGES = (
         r"(?:netzwerk|wlan|wifi)-?schlüssel",
         codes=r"(?:pin(?:-?(?:code|nummer))?|puk|geheimzahl|geheimnummer|geheimcode|kartenprüfnummer|cvv|cvc|zahlencode|"
         r"(?:sms|push|mobile|m)?-?tan(?=:| ist| lautet)|"
-        r"(?:zugangs|sicherheits|freischalt|entsperr|bestätigungs|zugriffs|prüf|verifizierungs)code)",
+        r"(?:zugangs|sicherheits|freischalt|entsperr|bestätigungs|zugriffs|prüf|verifizierungs)code|"
+        r"(?:(?:haus|wohnungs|garagen|keller|hof|eingangs)?tür|tor|alarm|tresor|safe|(?:zahlen|fahrrad)?schloss|garagen|"
+        r"eingangs|haus|schließfach|koffer)-?(?:code|kombination)|"
+        r"(?:code|kombination) (?:für|von|vom|zu|zum|zur|der|des|am|an der) (?:(?:die|den|das|der|dem|unsere[nmr]?|"
+        r"meine[nmr]?|unser|mein) )?(?:[a-zäöüß]*(?:tür|tor|tresor|safe|schloss|schlosses|alarmanlage)|garage|haus|"
+        r"schließfach|koffer))",
         keys=r"geheimer schlüssel|zugangscode",
-        cues="wort passphrase schlüssel pin puk geheim nummer tan cv code",
+        cues="wort passphrase schlüssel pin puk geheim nummer tan cv code kombin",
         links="ist|war|lautet|lautete|heißt|wird|ist jetzt|ist nun|wäre",
         ties="für|von|vom|zu|zum|zur|im|am|in|der|des|meiner|meines|unserer|unseres",
         like=r"(?:^(?:ge|ver|be|er|zer|ent|ab|auf|aus|ein|an|hinter|zurück)\w+(?:t|en)|bar|lich|los|stellig)$",
@@ -62,7 +71,9 @@ LANGUAGES = (
         names=r"парол(?:ь|я|ем|ю)|(?:кодовое|секретное|парольное) слово|(?:кодовая|секретная|парольная|ключевая) фраза|"
         r"ключ (?:сети|wi-?fi|вайфая|доступа)|ответ на (?:секретный|контрольный) вопрос",
         codes=r"(?:(?:пин|pin)(?:[ -]?код[а-я]?)?|(?:пук|puk)(?:[ -]?код)?|(?:cvv|cvc|цвв)(?:[ -]?код)?|секретный код|"
-        r"код (?:доступа|безопасности|подтверждения|разблокировки|карты|из смс|активации))",
+        r"код (?:доступа|безопасности|подтверждения|разблокировки|карты|из смс|активации|домофона|двери|подъезда|сейфа|"
+        r"сигнализации|калитки|ворот|гаража|замка)|код (?:от|для|к|на) (?:[^\W\d_]+ )?(?:двер|подъезд|домофон|калитк|"
+        r"ворот|гараж|сейф|сигнализаци|замк|шкафчик)[а-я]*)",
         keys=r"секретный ключ|ключ api",
         cues="парол слово фраза ключ ответ пин pin пук puk cv цвв код",
         links="это|есть|был|была|было|будет|теперь|сейчас|такой|такая|следующий|стал",
@@ -76,7 +87,9 @@ LANGUAGES = (
         names=r"парол(?:ь|я|ем|ю)|(?:кодове|секретне|парольне) слово|(?:кодова|секретна|парольна|ключова) фраза|"
         r"ключ (?:мережі|wi-?fi|вайфаю|доступу)|відповідь на (?:секретне|контрольне) питання",
         codes=r"(?:(?:пін|pin)(?:[ -]?код[а-яі]?)?|(?:пук|puk)(?:[ -]?код)?|(?:cvv|cvc)(?:[ -]?код)?|секретний код|"
-        r"код (?:доступу|безпеки|підтвердження|розблокування|картки|з смс|активації))",
+        r"код (?:доступу|безпеки|підтвердження|розблокування|картки|з смс|активації|домофона|домофону|дверей|"
+        r"під['’]їзду|сейфа|сигналізації|хвіртки|воріт|гаража|замка)|код (?:від|для|до|на) (?:[^\W\d_]+ )?(?:двер|"
+        r"під['’]їзд|домофон|хвіртк|воріт|гараж|сейф|сигналізаці|замк)[а-яіїє]*)",
         keys=r"паролі|секретний ключ|ключ api",
         cues="парол слово фраза ключ відповідь пін pin пук puk cv код",
         links="це|є|був|була|було|буде|тепер|зараз|такий|така|наступний|став",
@@ -93,9 +106,11 @@ LANGUAGES = (
         r"cuenta|teléfono|ordenador))|palabra (?:clave|secreta|de paso)|frase (?:secreta|de acceso|de contraseña)|"
         r"(?<![^\W_])password",
         codes=r"(?:pin|puk|cvv|cvc|(?:código|codigo) (?:pin|puk|secreto|de (?:acceso|seguridad|verificación|desbloqueo|"
-        r"confirmación|la tarjeta|mi tarjeta))|clave numérica|número secreto|pin secreto)",
+        r"confirmación|la tarjeta|mi tarjeta))|clave numérica|número secreto|pin secreto|"
+        r"(?:código|codigo|combinación|clave) (?:del?|de la|de mi|de nuestr[oa]|para el|para la) (?:puerta|portal|"
+        r"portero|garaje|alarma|edificio|casa|caja fuerte|candado|taquilla|entrada))",
         keys=r"clave (?:api|del wifi)|clau secreta",
-        cues="clau contrase clave palabra frase password pin puk cv digo número",
+        cues="clau contrase clave palabra frase password pin puk cv digo número combinación",
         links="es|era|será|son|es ahora|sería",
         ties="de|del|para|en|al",
         like=r"(?:ad[oa]|id[oa]|able|ible|mente|ísima)$",
@@ -105,16 +120,18 @@ LANGUAGES = (
         r"phrase (?:secrète|de passe)|code ?wi-?fi|passphrase|"
         r"clé (?:wi-?fi|du wi-?fi|réseau|de sécurité)|réponse secrète|(?<![^\W_])password",
         codes=r"(?:pin|puk|cvv|cvc|cryptogramme(?: visuel)?|code (?:pin|puk|secret|confidentiel|personnel|d['’]accès|"
-        r"de (?:sécurité|déverrouillage|vérification|confirmation|(?:ma|la) carte)))",
+        r"de (?:sécurité|déverrouillage|vérification|confirmation|(?:ma|la) carte))|digicode|(?:code|combinaison) "
+        r"(?:du |de (?:la |l['’]|ma |mon |notre )?|d['’]|pour (?:la |le |l['’]))(?:porte|portail|immeuble|entrée|"
+        r"alarme|garage|coffre|cadenas|interphone|maison|casier))",
         keys=r"code secret|clé (?:secrète|api|d['’]accès)",
-        cues="pass mdp secr wifi wi-fi clé pin puk cv crypto code",
+        cues="pass mdp secr wifi wi-fi clé pin puk cv crypto code combin",
         links="est|était|sera|c['’]est|reste|serait",
         ties="de|du|des|pour|d['’]|sur|à|au",
         like=r"(?:é|ée|és|ible|able|ment|eux)$",
     ),
     Language(
         names="密码|密碼|口令|暗号|暗號|密语|密語|通行码|密钥|密鑰|口令词|安全词",
-        codes="(?:(?<![a-z])(?:pin|puk|cvv)(?:码|碼)?|验证码|驗證碼|安全码|安全碼|解锁码|解鎖碼|提取码|校验码|动态码|识别码)",
+        codes="(?:(?<![a-z])(?:pin|puk|cvv)(?:码|碼)?|验证码|驗證碼|安全码|安全碼|门禁码|门锁码|开门码|解锁码|解鎖碼|提取码|校验码|动态码|识别码)",
         cues="密 口令 暗 码 碼 安全词 pin puk cvv",
         links="是|为|為|就是|等于",
         direct=True,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 CONVERSATION: tuple[Step, ...] = (
     Writes({"en": "I live in Kyiv."}, {"en": "Good to know!"}),
+    Writes({"en": "What is in borshch?"}, {"en": "Beetroot, cabbage and a lot of patience."}),
     Waits(24 * 20 - 1.5, changes=0),
     Writes({"en": "I moved from Kyiv to Lviv yesterday."}, {"en": "I hope you like it there."}),
     Writes({"en": "Where do I live?"}, {"en": "In Lviv."}),
@@ -69,8 +70,8 @@ async def play(steps: Sequence[Step]) -> list[Shown]:
         async with BotApiServer() as telegram, ModelServer() as model:
             clock = Clock()
             telegram.register_chat(ANN)
-            async with running(scripted(Path(folder), model), telegram, clock):
-                return await Recording(telegram, model, clock, "en").play(steps)
+            async with running(scripted(Path(folder), model), telegram, clock) as app:
+                return await Recording(app, telegram, model, clock, "en").play(steps)
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ model answers as it does, in a minute or two for each language, and needs its we
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +19,14 @@ from benchmarks.small_learning import with_weights
 from config.logs import configure_logging
 from docs.record_telegram import ANN, Clock, Recording, running, scripted, section
 from docs.telegram_scenes import CallbackHandler, Writes
-from tests.support.servers.model import ModelServer
+from tests.support.agreement import agreement
+from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
     from config.settings import Settings
     from docs.telegram_scenes import Step
+    from tests.support.servers.model import ChatRequest
 
 PAGE = Path(__file__).with_name("conversations.md")
 SPOKEN = ("en", "de", "es")
@@ -31,7 +35,8 @@ HEAD = """\
 
 The same messages in three languages, as they were recorded in Telegram (`python -m docs.record_conversations`): first
 with a scripted model that does what a capable one does, then with the embedded model, whose answers are its own.
-Buttons stand in [brackets].
+Buttons stand in [brackets]. The part with the embedded model was recorded when facts were still noted under the same
+answer; today what is certain is noted under the next one.
 """
 PATIENCE = 180.0
 """Seconds for an answer of the embedded model."""
@@ -108,14 +113,26 @@ DAY: tuple[Step, ...] = (
 )
 
 
+def judged(request: ChatRequest) -> Says:
+    """What the scripted model says of what was captured: all of it is meant, and a new home replaces the last one."""
+    prompt = str(request.messages[0]["content"])
+    if "by their form alone" not in prompt:
+        return Says(agreement(prompt))
+    known, _, claims = prompt.partition("## Claims")
+    numbers = re.findall(r"^(K\d+)\. .*\b(?:Leeds|Graz|Vigo)\b", known, re.MULTILINE)
+    has_moved = any(city in claims for city in ("York", "Linz", "Lugo"))
+    return Says(json.dumps({"1": {"verdict": "follows", "replaces": numbers if has_moved else []}}))
+
+
 async def played(language: str, settings: Settings | None, data: Path) -> str:
     """The day in one language as Markdown. settings: of the embedded model; None: a scripted one answers."""
     clock = Clock()
     async with BotApiServer() as telegram, ModelServer() as model:
         telegram.register_chat(ANN)
+        model.second_look = judged
         values = scripted(data, model) if settings is None else settings.model_dump(exclude_unset=True)
-        async with running(values, telegram, clock):
-            recording = Recording(telegram, model, clock, language, PATIENCE)
+        async with running(values, telegram, clock) as app:
+            recording = Recording(app, telegram, model, clock, language, PATIENCE)
             return section(TITLES[language], await recording.play(DAY))
 
 

@@ -22,6 +22,7 @@ from tests.support.servers.telegram import BotApiServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bot.app import App
     from tests.support.servers.model import ChatRequest
     from tests.support.servers.telegram_chats import BotMessage
 
@@ -38,6 +39,7 @@ Olga: What I give her for her birthday is nobody's business: a kite for Lena.
 Olga presses Family
 Lena: Where is the spare key?
 Mark: I can't eat walnuts.
+Mark: Good evening!
 Mark presses For all
 Olga: What must I not put into Mark's cake?
 3|Tim: Hello, I'm the babysitter.
@@ -53,7 +55,7 @@ Olga presses Undo
 Mark: /forget all confirm
 Olga: /shared"""
 MONDAY = datetime(2026, 11, 23, 10, 9, tzinfo=UTC)
-OF_A_DAY = (2, 3, 3, 3, 3, 4, 2)
+OF_A_DAY = (2, 3, 4, 3, 3, 4, 2)
 """How many lines of it are a day's."""
 
 
@@ -75,7 +77,8 @@ class Line:
 class Family:
     """The people and the group, with what came to stand in their chats."""
 
-    def __init__(self, telegram: BotApiServer, clock: Clock) -> None:
+    def __init__(self, app: App, telegram: BotApiServer, clock: Clock) -> None:
+        self._app = app
         self._telegram = telegram
         self._clock = clock
         self._shown: dict[tuple[int, int], str] = {}
@@ -102,6 +105,9 @@ class Family:
                 fields={"date": int(self._clock.now.timestamp())},
             )
         await self._telegram.wait_for(lambda: len(list(self._news())) >= int(count or 1))
+        # what was captured is judged after the turn
+        await self._app.runner.idle(f"telegram:{said.chat}")
+        await self._app.jobs.capture.idle()
         return [said, *self._take()]
 
     async def _press(self, person: int, label: str) -> None:
@@ -148,17 +154,24 @@ def answer(request: ChatRequest) -> Says:
     return Says("All right.")
 
 
+def judged(request: ChatRequest) -> Says:
+    """What the model says of what was captured: only what can be understood alone is a memory."""
+    claims = request.prompt.rpartition("## Claims")[2]
+    return Says('{"1": {"verdict": "follows", "kind": "preference"}}' if "walnuts" in claims else "{}")
+
+
 async def week() -> str:
     """The week as the page has it."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             model.otherwise = answer
+            model.second_look = judged
             clock = Clock(MONDAY)
             telegram.register_chat(HOME, chat_type="supergroup", name="Home")
             family = f"{OLGA},{MARK},{HOME}"
             settings = scripted(Path(folder), model) | {"memory_scope": "family", "telegram_allowed_ids": family}
-            async with running(settings, telegram, clock):
-                scenes, lines = Family(telegram, clock), iter(WEEK.splitlines())
+            async with running(settings, telegram, clock) as app:
+                scenes, lines = Family(app, telegram, clock), iter(WEEK.splitlines())
                 parts = []
                 for day, count in zip(DAYS, OF_A_DAY, strict=True):
                     shown = [line for _ in range(count) for line in await scenes.does(next(lines))]

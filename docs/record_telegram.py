@@ -113,8 +113,9 @@ class Recording:
     """What is said in Ann's chat, step by step. patience: seconds for what each step changes."""
 
     def __init__(
-        self, telegram: BotApiServer, model: ModelServer, clock: Clock, language: str, patience: float = 20
+        self, app: App, telegram: BotApiServer, model: ModelServer, clock: Clock, language: str, patience: float = 20
     ) -> None:
+        self._app = app
         self._patience = patience
         self._telegram = telegram
         self._model = model
@@ -148,6 +149,9 @@ class Recording:
         else:
             said = f"[{await self._press(step)}]"
         await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
+        # what was captured is judged after the turn
+        await self._app.runner.idle(f"telegram:{ANN}")
+        await self._app.jobs.capture.idle()
         by_person = [Shown(said, self._clock.now, by_person=True)] if said else []
         return by_person + list(self._news())
 
@@ -210,8 +214,8 @@ async def record(language: str) -> str:
             model.second_look = lambda _request: Says(LOOK)
             telegram.register_chat(ANN)
             telegram.register_chat(BOB, name="Bob")
-            async with running(scripted(Path(folder), model), telegram, clock):
-                recording = Recording(telegram, model, clock, language)
+            async with running(scripted(Path(folder), model), telegram, clock) as app:
+                recording = Recording(app, telegram, model, clock, language)
                 scenes = [section(scene.title[language], await recording.play(scene.steps)) for scene in SCENES]
     return "\n\n".join([f"# {LANGUAGES[language]}", *scenes])
 

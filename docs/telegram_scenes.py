@@ -107,7 +107,8 @@ SCENES = (
         (
             command("/start"),
             CallbackHandler("What can you do?"),
-            Writes({"en": "I prefer tea.", "de": "Ich mag lieber Tee."}, {"en": "Noted!", "de": "Gemerkt!"}),
+            Writes({"en": "I prefer tea.", "de": "Ich mag lieber Tee."}, {"en": "Me too!", "de": "Ich auch!"}),
+            Writes({"en": "Hot or cold?", "de": "Heiß oder kalt?"}, {"en": "Hot.", "de": "Heiß."}),
             CallbackHandler("Undo"),
             command("/help"),
         ),

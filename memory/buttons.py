@@ -64,8 +64,9 @@ def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
     return tuple(tuple(buttons[at : at + width]) for at in range(0, len(buttons), width))
 
 
-def undo_button(change: int, about: str) -> Button:
-    return Button(_("Undo"), f"/undo_{change}", about)
+def undo_button(change: int, about: str, entry: int | None = None) -> Button:
+    """Undo a change, or only what it has done to one entry."""
+    return Button(_("Undo"), f"/undo_{change}" if entry is None else f"/undo_{change}_{entry}", about)
 
 
 def page_button(address: str) -> Button:

@@ -57,6 +57,11 @@ class Provenance(StrEnum):
 _WORST_LAST = list(Provenance)
 
 
+def speaker_of(message: Message) -> str:
+    """Return who says a message: in a group the person's name, else the role."""
+    return (message.speaker if message.role is Role.USER else None) or message.role.value
+
+
 def worst(provenances: Iterable[Provenance | None]) -> Provenance:
     """Of all that went into a text the provenance to go by; None stands for our own words."""
     return max((p for p in provenances if p is not None), key=_WORST_LAST.index, default=Provenance.TYPED)

@@ -61,6 +61,7 @@ class Arrival:
     language: str | None = None  # the tag of what its sender's program is set to
     attempts: int = 0  # runs of the program that were killed over it
     task: TaskRun | None = None
+    corrects: str | None = None  # the former text of the message, if it was edited after it had been answered
 
     @property
     def origin_mark(self) -> str:

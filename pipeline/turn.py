@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memory.buttons import Notice
+    from memory.consolidation.capture_review import Heard
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import FinishedTurn, Outcome
     from memory.reminders.delivery import TaskRun
@@ -41,6 +42,7 @@ class Turn:
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
     found: Message | None = None  # ContextBuilding: what was recalled for the message
+    heard: list[Heard] = field(default_factory=list)  # AutoCapture: what a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
     recalled_notes: tuple[int, ...] = ()  # ContextBuilding

@@ -252,7 +252,7 @@ def recall(
             if as_json:
                 hits, lines = await opened.memory.recall.hits(query, owner_name, only, limit), []
             else:
-                results = await opened.memory.recall.recall(query, owner_name, only, limit)
+                results = await opened.memory.recall.recall(query, owner_name, only, limit, forgotten_too=True)
                 hits = [result.hit for result in results]
                 # the scores themselves depend on how much there is; what tells is how one compares with the best
                 best = max((hit.score for hit in hits), default=0.0)

@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
 
-_NUMBERED = re.compile(rf"(?P<name>[a-z]+)_(?P<number>{NUMBER})")
+_NUMBERED = re.compile(rf"(?P<name>[a-z]+)_(?P<number>{NUMBER})(?:_(?P<part>{NUMBER}))?")
 
 _DECLARED = "declared_command"
 _Method = TypeVar("_Method", bound="Callable[..., Awaitable[CommandResult]]")
@@ -158,7 +158,8 @@ def parse_command(text: str) -> tuple[str, str]:
     # Telegram makes a word such as /forget_12 something to tap
     numbered = _NUMBERED.fullmatch(name)
     if numbered is not None and not argument:
-        return numbered["name"], f"#{numbered['number']}"
+        part = f" #{numbered['part']}" if numbered["part"] is not None else ""
+        return numbered["name"], f"#{numbered['number']}{part}"
     return name, argument
 
 

@@ -180,7 +180,9 @@ class MemoryQueries:
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
-        results = await self.services.recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        results = await self.services.recall.recall(
+            call.argument, call.session.owner, Filter(), RESULTS, forgotten_too=True
+        )
         if not results:
             return _(NOTHING_FOUND)
         # a private talk leaves no trace, not even a count

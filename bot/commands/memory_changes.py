@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
@@ -11,7 +12,10 @@ from bot.commands.memory_browser import also_called, forget_keyboard, quoted_nam
 from config.numbers import NUMBER
 from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
+from memory.errors import MemoryRefused
+from memory.ledger.undo import UNDO_PERIOD
 from memory.messages import Document
+from memory.search.lookup import is_proper_name
 from memory.store.entry import Author, NewEntry
 from memory.transfer.archive import TooLarge
 
@@ -35,6 +39,13 @@ UNDONE_SHOWN = 8
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
 # An entry, named so that its name has an end, and what it is to say.
 _EDIT = re.compile(rf"(?:(?P<number>#{NUMBER})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
+
+# The name that an entry was given by the program: with a hyphen or a digit, as no person has.
+_NAME_OF_ENTRY = re.compile(r"[\d\-_:/]")
+NAMED_SHOWN = 20
+"""Memories that are listed for somebody who is to be forgotten."""
+NAMED_BUTTONS = 8
+"""How many of them have a button of their own."""
 
 MOST_BYTES = 50_000_000
 """What Telegram takes of a bot (Bot API: 50 MB), and what is reasonable to hold at once for any channel."""
@@ -142,6 +153,8 @@ class MemoryCommands:
             text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
             return Answer(text, ((undo_button(change, said),),)) if change is not None else text
         quoted = await quoted_name(self.services.entries, owner, argument)
+        if quoted is None and not argument.startswith("#") and (offer := await self._offer_named(owner, argument)):
+            return offer
         if (
             quoted is None
             and not argument.startswith("#")
@@ -155,20 +168,108 @@ class MemoryCommands:
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
         return await self._undoable(text, entry, editable=False)
 
+    async def _offer_named(self, owner: str, name: str) -> Answer | None:
+        """Offer all memories that name somebody or something at once. None if it is one at most, or an entry's name."""
+        if _NAME_OF_ENTRY.search(name):
+            return None
+        named = await self.services.lookup.naming(name, owner)
+        is_entry = await self.services.entries.holder(owner, name) is not None
+        # an entry's name is first of all that; somebody's name is written with a capital wherever it stands
+        if len(named) < 2 or (is_entry and sum(is_proper_name(name, memory.content) for memory in named) < 2):
+            return None
+        count = len(named)
+        title = ngettext(
+            "{n} memory names {name}. Which shall I forget?",
+            "{n} memories name {name}. Which shall I forget?",
+            count,
+            name=name,
+        )
+        lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in named[:NAMED_SHOWN]]
+        lines += [_("and {n} more", n=count - NAMED_SHOWN)] if count > NAMED_SHOWN else []
+        everything = Button(ngettext("Forget all {n}", "Forget all {n}", count), f"/forgetnamed {name}", in_place=True)
+        keyboard = ((everything,), *forget_keyboard(named[:NAMED_BUTTONS]))
+        return Answer("\n".join([title, *lines]), keyboard)
+
+    @command("forgetnamed", N_("Forget all memories that name somebody"), "NAME", listed=False, access=Access.MANAGERS)
+    async def forget_named(self, call: CommandCall) -> CommandResult:
+        """/forgetnamed NAME, as the button under /forget NAME says it"""
+        owner, name = call.session.owner, call.argument
+        named = await self.services.lookup.naming(name, owner) if name else []
+        if not named:
+            return _("No memory names {name}.", name=name or "?")
+        entries = [memory.entry for memory in named if memory.entry is not None]
+        digests = [memory.reference.removeprefix("line:") for memory in named if memory.is_line]
+        change = await self.services.entries.remove_all(owner, entries, digests)
+        text = ngettext(
+            "Forgotten: {n} memory that names {name} (/undo brings it back).",
+            "Forgotten: {n} memories that name {name} (/undo brings them back).",
+            len(named),
+            name=name,
+        )
+        rows = ((undo_button(change, name),),) if change is not None else ()
+        remaining = await self.services.naming_traces.count(owner, name)
+        if not remaining:
+            return Answer(text, rows)
+        left = _(
+            "{messages} and {lines} of notes still name {name}. Once masked, they come up in no answer; that can't be"
+            " undone.",
+            messages=ngettext("{n} message", "{n} messages", remaining.messages),
+            lines=ngettext("{n} line", "{n} lines", remaining.lines),
+            name=name,
+        )
+        mask = Button(_("Mask them too"), f"/masknamed {name}")
+        return Answer(f"{text}\n\n{left}", (*rows, (mask,)))
+
+    @command("masknamed", N_("Mask what names somebody in notes and log"), "NAME", listed=False, access=Access.MANAGERS)
+    async def mask_named(self, call: CommandCall) -> CommandResult:
+        """/masknamed NAME, as the button under what was forgotten says it"""
+        if not call.argument:
+            raise WrongArgument(_("/masknamed takes the name that is to be masked."))
+        masked = await self.services.naming_traces.mask(call.session.owner, call.argument)
+        return _(
+            "Masked: {messages} and {lines} of notes that name {name}.",
+            messages=ngettext("{n} message", "{n} messages", masked.messages),
+            lines=ngettext("{n} line", "{n} lines", masked.lines),
+            name=call.argument,
+        )
+
     async def _undoable(self, text: str, entry: Entry, *, editable: bool = True) -> CommandResult:
         change = await self.services.undo.newest_of(entry)
         if change is None:
             return text
         edit = (edit_button(entry.id, entry.content),) if editable else ()
-        return Answer(text, ((undo_button(change, entry.content), *edit),))
+        return Answer(text, ((undo_button(change, entry.content, entry.id), *edit),))
 
     @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
-        number = tapped_number(call) if call.argument else None
-        undone = await self.services.undo.undo(call.session.owner, number)
-        if undone is None:
-            return _("There is nothing to undo.") if number is None else _("That was undone already.")
-        return format_undo(undone)
+        """/undo; under what was changed, /undo_12 for a change, or /undo_12_34 for one memory of it"""
+        change, _space, part = call.argument.partition(" ")
+        number = tapped_number(replace(call, argument=change)) if change else None
+        entry = tapped_number(replace(call, argument=part)) if part else None
+        owner = call.session.owner
+        undone = await self.services.undo.undo(owner, number, entry=entry)
+        if undone is not None:
+            return format_undo(undone)
+        if number is None:
+            return _("There is nothing to undo.")
+        if not await self.services.undo.is_expired(owner, number):
+            return _("That was undone already.")
+        days = UNDO_PERIOD.days
+        too_old = ngettext("A change can be undone for {n} day.", "A change can be undone for {n} days.", days)
+        return f"{too_old} {await self._still_possible(owner, entry)}"
+
+    async def _still_possible(self, owner: str, entry: int | None) -> str:
+        """Return what can be done about a memory that no undo takes back any more."""
+        if entry is not None:
+            with contextlib.suppress(MemoryRefused):
+                content = in_line((await self.services.entries.get(owner, f"#{entry}")).content)
+                return _(
+                    "This memory can still be changed by {edit} or deleted by {forget}: {content}",
+                    edit=f"/edit_{entry}",
+                    forget=f"/forget_{entry}",
+                    content=content,
+                )
+        return _("You can still change or delete each memory: see /memory.")
 
     @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memory.messages import Document
 
 CHANNEL = "console"
+MAX_JUDGING_SECONDS = 10.0
+"""How long a program that ends with its answer waits until a model has judged what was captured."""
 
 
 class InvalidChatName(MnemeError):
@@ -140,6 +142,9 @@ async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     """Answer each message, then sort what an earlier program left of this memory; the exit status."""
     due = await app.jobs.consolidation.due_of(app.sessions.owner_of(address))
     failures = [await answer_plainly(app, address, text) for text in texts]
+    with contextlib.suppress(TimeoutError):  # what is not judged by then is left to the consolidation
+        async with asyncio.timeout(MAX_JUDGING_SECONDS):
+            await app.jobs.capture.idle()
     if not any(failures):  # a model that gives no answer has none for this either, and it would be the last try
         await app.jobs.consolidation.run_pending(due)
     return 1 if any(failures) else 0

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.telegram.receiving import Albums
     from bot.telegram.updates import IncomingMessage
     from memory.buttons import Keyboard
+    from memory.facts.corrections import Corrections
     from memory.log.speakers import Speakers
     from memory.mail.mailbox import InboxItem, Mailbox
     from memory.reminders.delivery import Tasks
@@ -80,6 +81,7 @@ class InboxWorker:
     letters: UpdateParser
     presses: CallbackHandler
     scheduled: Tasks
+    corrections: Corrections
     arrived: asyncio.Event
     tasks: BackgroundTasks
     _next_look: float = field(default=SWEEP_PAUSE, init=False)
@@ -303,11 +305,18 @@ class InboxWorker:
         read = self._arrival_of(former)
         if _same_content(edit, read):
             await self.mailbox.done([item.id])  # a link that got its picture
+        elif read is not None and await self._is_remembered(edit, read):
+            return replace(says, corrects=read.text)  # memory has to follow the edit, so it is answered as well
         else:
             with use_language(await self.runner.languages.of(edit)):
                 # of what is gone, as a private talk is, a button would keep the words
                 await self.channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
         return None
+
+    async def _is_remembered(self, edit: Arrival, read: Arrival) -> bool:
+        """Return True if a memory was captured of what an edit corrects, and the edit is in typed words alone."""
+        is_typed = bool(edit.text) and not edit.files and edit.provenance is Provenance.TYPED
+        return is_typed and bool(await self.corrections.from_message(edit.address.session_id, read.text))
 
     def _arrival_of(self, payload: str) -> Arrival | None:
         """What an earlier update said; None for one that was emptied since."""

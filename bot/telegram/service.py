@@ -165,6 +165,7 @@ async def run_telegram(app: App) -> None:
             letters,
             presses,
             app.memory.tasks,
+            app.memory.corrections,
             receiver.arrived,
             tasks,
         )

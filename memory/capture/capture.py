@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 LONGEST_CAPTURE = 500
 """Characters of what is captured: a longer sentence is left to the model."""
 MOST_CAPTURES = 3
+MAX_PROPOSED = 6
+"""Captures of one message that a model is asked about."""
+_MAX_STATEMENT_CHARS = 240
+# words of a correction that is no sentence: "15 March"
+_MAX_FRAGMENT_WORDS = 8
+_MAX_VALUE_PIECES = 4
+_MAX_RESUMING_CHARS = 120
+_MIN_ORDER_SCORE = -3.0
 _MOST_CANDIDATES = 6
 _MOST_OPENERS = 6
 # words of a statement; a Chinese character counts as one
@@ -45,6 +53,7 @@ _SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\uf
 # what stands for something that was sent and not typed: `[location: ...]`
 _NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
 _ENDS_ASKING = re.compile(r"[?？]\W*$")
+_FULL_STOPS = " \t.!…。！"
 _EDGES = " \t,;:，；–—-"
 _VALUE_EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 _WISHES = (CaptureKind.PREFERENCE, CaptureKind.CONSTRAINT)
@@ -57,6 +66,10 @@ _OF_ONESELF = frozenset({"I", "WE", "MY", "OUR", "BE"})
 # without one of these, from here to there is only a way: "the train from Kyiv to Lviv"
 _OF_A_CHANGE = frozenset({"MOVE", "INSTEAD"})
 _JOINING = frozenset({"BUT", "CONT", "PLEASE", "|"})
+# what a sentence has and a mere value has not
+_OF_A_SENTENCE = frozenset({"I", "WE", "MY", "OUR", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "MUST"})
+_OF_THE_SPEAKER = frozenset({"I", "ME", "MY", "WE", "OUR", "IF"})
+_STANDING_FOR = frozenset({"HE", "THEY", "THIS"})
 _VERBS = frozenset({"BE", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "NAME", "MUST"})
 _OF_A_QUESTION = frozenset({"QW", "CANYOU", "MAY"})
 # what follows what became of something, and is no part of it: "to Lviv in March"
@@ -78,6 +91,14 @@ class Captured:
     """The words that hold instead, as typed; None where it is not clear which they are."""
     is_answer: bool = False
     """Whether it takes back what was said or understood before: "no, I prefer coffee"."""
+
+    @property
+    def leans_on_talk(self) -> bool:
+        """Whether it can't be understood without what was said before: "15 March", "she is called Hanna"."""
+        row = [names for names in classes(pieces_of(self.text)) if "|" not in names]
+        present = frozenset().union(*row)
+        subject = row[0] if row else frozenset()
+        return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(_OF_A_SENTENCE)) or bool(subject & _STANDING_FOR)
 
     @property
     def may_replace(self) -> bool:
@@ -120,10 +141,48 @@ class ParsedSentence:
         )
 
     @property
+    def score(self) -> float:
+        """The log-odds that it states something lasting; capitals and full stops make no difference."""
+        plain = self.said.rstrip(_FULL_STOPS)
+        return classifier().score(plain.casefold() if plain.isupper() else plain)
+
+    @property
+    def begins_as_order(self) -> bool:
+        """Whether it begins as S4's orders do: "must ...", "required ...", "don't ever ..."."""
+        phrases = phrases_of(self.core)
+        orders = (phrases.forbids, phrases.obliges, phrases.explicit)
+        return self.score >= _MIN_ORDER_SCORE and any(
+            pattern.match(self.core) is not None for pattern in (*orders, phrases.standing)
+        )
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether it ends in a text that it only introduces: "Translate into German: I live in Paris"."""
+        before, colon, after = self.core.partition(": ")
+        if not colon and not self.core.endswith(":"):
+            return False
+        is_own = any(names & _OF_ONESELF for names in classes(pieces_of(before)))
+        is_form = phrases_of(before).explicit.match(before) is not None or not after.strip()
+        return not is_own and not (is_form and after.strip())
+
+    @property
+    def names_change(self) -> bool:
+        """Whether it names what holds no longer: "I'm not a nurse anymore"."""
+        return phrases_of(self.core).values("ends", self.core) is not None
+
+    @property
+    def kind(self) -> CaptureKind:
+        """What it most likely states; what S4 calls a constraint is one in any words."""
+        core = self.core
+        if phrases_of(core).forbids.match(core):
+            return CaptureKind.CONSTRAINT
+        return classifier().kind(core.casefold() if core.isupper() else self.said)
+
+    @property
     def is_statement(self) -> bool:
         """Whether it surely states something lasting, as a whole."""
         model = classifier()
-        score = model.score(self.said)
+        score = self.score
         # sure either way; between the two thresholds the form of the sentence decides
         if score >= model.header.at_once or score < model.header.later:
             return score >= model.header.at_once
@@ -141,6 +200,33 @@ def captured(text: str) -> list[Captured]:
     """What `text`, one message as typed, states to be kept; in its order, at most MOST_CAPTURES."""
     results = (_captured(parsed_sentence) for parsed_sentence in parsed(text))
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MOST_CAPTURES))
+
+
+def proposed(text: str) -> list[Captured]:
+    """What `text` may state to be kept, for a model to judge: recall before precision, but nothing that only asks."""
+    own = itertools.takewhile(lambda sentence: not sentence.hands_over, parsed(text))
+    results = (_proposed(sentence) for sentence in own)
+    return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MAX_PROPOSED))
+
+
+def resuming(text: str) -> Captured | None:
+    """Return the order in a short message that ends a prohibition, such as "use emojis again"; None if there is none.
+
+    It is one only if there is such a prohibition, which the caller has to know.
+    """
+    if len(text) > _MAX_RESUMING_CHARS:
+        return None
+    for sentence in parsed(text):
+        core = sentence.core
+        if sentence.asks_to_remember or _ENDS_ASKING.search(core):
+            continue
+        is_of_oneself = any(names & _OF_THE_SPEAKER for names in classes(pieces_of(core)))
+        if is_of_oneself or sentence.hands_over:
+            continue
+        if phrases_of(core).resumes.search(core) is not None and not phrases_of(core).standing.match(core):
+            typed = sentence.typed[sentence.start : sentence.end].rstrip(" .!。！")
+            return Captured(CaptureKind.PREFERENCE, typed, is_standing=True)
+    return None
 
 
 def candidates(text: str) -> tuple[str, ...]:
@@ -243,17 +329,41 @@ def _closing(text: str, start: int, end: int, phrases: Phrases) -> int:
         end = start + len(shorter)
 
 
-def _captured(sentence: ParsedSentence) -> Captured | None:
-    if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said) or not sentence.is_statement:
+def _proposed(sentence: ParsedSentence) -> Captured | None:
+    core = sentence.core
+    if is_small_talk(sentence.said) or asks_for_reminder(sentence.said) or _begins_to_ask(core):
+        return None
+    header = classifier().header
+    bar = header.later if sentence.is_explicit or sentence.names_change else header.explicit
+    capture = _captured(sentence, sentence.begins_as_order or sentence.score >= bar)
+    words = _WORD.findall(core)
+    if capture is None and sentence.is_answer and 0 < len(words) <= _MAX_FRAGMENT_WORDS:
+        text = sentence.typed[sentence.start : sentence.end].rstrip(_EDGES)
+        return None if _ENDS_ASKING.search(core) else Captured(CaptureKind.CORRECTION, text, is_answer=True)
+    return capture
+
+
+def _begins_to_ask(text: str) -> bool:
+    """Whether a sentence begins as a request does: "translate ...", "can you ...", "please write ..."."""
+    words = (names for names in classes(pieces_of(text)) if not names & _JOINING)
+    first = next(words, frozenset())
+    return bool(first & _ASKING) and phrases_of(text).standing.search(text) is None
+
+
+def _captured(sentence: ParsedSentence, is_statement: bool | None = None) -> Captured | None:
+    """What a sentence states; None for nothing. is_statement: whether it does, where the form does not decide it."""
+    if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said):
+        return None
+    if not (sentence.is_statement if is_statement is None else is_statement):
         return None
     start, end = _stating(sentence.said, sentence.start, sentence.end)
     text, typed = sentence.said[start:end], sentence.typed[start:end]
     words = _WORD.findall(text)
     # few words are understood alone only of oneself, or as an answer: "it's Olga"
     is_clear = sentence.is_answer or any(names & _OF_ONESELF for names in classes(words))
-    if len(text) > LONGEST_CAPTURE or len(words) < (2 if is_clear else _FEWEST_WORDS):
+    if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else _FEWEST_WORDS):
         return None
-    kind = classifier().kind(sentence.said)
+    kind = sentence.kind
     phrases = phrases_of(text)
     is_change, corrects, becomes = _values(text, typed, phrases)
     if kind is CaptureKind.CORRECTION and not (sentence.is_answer or corrects):
@@ -290,7 +400,7 @@ def _only_asks(clause: str) -> bool:
 
 def _is_standing(text: str, phrases: Phrases) -> bool:
     """Whether a wish is said to the bot and holds for good."""
-    match = phrases.standing.search(text)
+    match = phrases.standing.search(text) or phrases.obliges.match(text)
     if match is None:
         return False
     words = [names for names in classes(pieces_of(text)) if "|" not in names]

@@ -75,6 +75,21 @@ class Phrases:
         """What says in so many words that something is preferred, has to be, or may not."""
         return self._anywhere("explicit")
 
+    @functools.cached_property
+    def forbids(self) -> re.Pattern[str]:
+        """What begins a prohibition that admits of no exception (S4: "don't ever")."""
+        return self._anywhere("forbids")
+
+    @functools.cached_property
+    def obliges(self) -> re.Pattern[str]:
+        """What begins an order to the bot (S4: "must")."""
+        return self._anywhere("obliges")
+
+    @functools.cached_property
+    def resumes(self) -> re.Pattern[str]:
+        """What ends a prohibition: "use emojis again"."""
+        return self._anywhere("resumes")
+
     def values(self, kind: str, text: str) -> re.Match[str] | None:
         """Where `text` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
         folded = text.casefold()

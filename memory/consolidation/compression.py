@@ -1,12 +1,17 @@
-"""MEMORY.md made shorter where it has grown too long (S2), in a request of its own that holds nothing else."""
+"""MEMORY.md made shorter by a model if the view of its entries can't keep it within its limit (S2).
+
+That is so if a model wrote lines of its own. Lines that people typed are never compressed.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import N_, _
+from memory.clock import system_clock
 from memory.errors import ContentFiltered, MemoryRefused
 from memory.facts.second_look import answered
 from memory.messages import storable
@@ -14,7 +19,9 @@ from memory.store.entry import Author, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from datetime import datetime
 
+    from memory.clock import Clock
     from memory.facts.second_look import PromptFn
     from memory.ledger.ledger import Ledger
 
@@ -22,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 TRIES = 3
 """How often the model is asked because a person edited the file during its answer."""
+WARNING_INTERVAL = timedelta(days=7)
 LEAST_KEPT = 0.5
 """The part of the limit that a compression keeps at least."""
 
@@ -40,26 +48,38 @@ _LOST_TYPED = N_("lines that you typed were lost")
 
 
 class Compression:
-    """Has a model compress a MEMORY.md. limit: the bytes that it may have."""
+    """Has a model compress a MEMORY.md.
 
-    def __init__(self, prompt: PromptFn, ledger: Ledger, limit: int) -> None:
+    Args:
+        prompt: Asks the model for plain text.
+        limit: The bytes that the file may have.
+    """
+
+    def __init__(self, prompt: PromptFn, ledger: Ledger, limit: int, clock: Clock = system_clock) -> None:
         self._prompt = prompt
         self._ledger = ledger
         self._limit = limit
+        self._clock = clock
+        self._warned: dict[str, datetime] = {}
 
     async def run(self, owner: str, deadline: float) -> str | None:
-        """Compress an owner's MEMORY.md if it is too long; the refusal of an answer, for the user. Raises Postponed."""
+        """Compress an owner's MEMORY.md if it is too long. Return a warning for the user, at most one a week.
+
+        Raises Postponed.
+        """
         for _try in range(TRIES):
             memory = await self._ledger.page(owner)
             if len(memory.encode()) <= self._limit:
                 return None
             typed = await self._ledger.typed_lines(owner, memory)
+            if sum(len(line.encode()) + 1 for line in typed) >= self._limit:
+                return None  # nothing that a model may shorten would make it short enough
             text = await self._ask(memory, typed, deadline)
             if text is None:
                 return None
             why = why_refused(memory, text, self._limit, typed)
             if why is not None:
-                return self._refusal(memory, why)
+                return self._refusal(owner, memory, why)
             try:
                 if await self._written(owner, memory, text):
                     return None
@@ -87,8 +107,12 @@ class Compression:
             await change.edit_file(lambda _: f"{text.strip()}\n")
         return change.is_written
 
-    def _refusal(self, memory: str, why: str) -> str:
+    def _refusal(self, owner: str, memory: str, why: str) -> str | None:
         log.warning("compression_refused", reason=why)
+        now = self._clock()
+        if owner in self._warned and now - self._warned[owner] < WARNING_INTERVAL:
+            return None
+        self._warned[owner] = now
         size = len(memory.encode())
         return _(
             "MEMORY.md is too long ({size} bytes of {most}), and the model's shorter version was refused: {why}.",

@@ -24,6 +24,7 @@ from memory.messages import Role
 from memory.store.entry import Kind
 from memory.store.entry_rows import entries_where
 from memory.store.erasure import IS_KEPT
+from memory.store.forgotten import forgotten_words
 from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
 
@@ -172,18 +173,18 @@ class ConsolidationService:
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
                 await self._mark(job, part, waiting)
                 continue
+            again = halves(part) if not answer.is_whole and part.key not in asked_again else ()
+            if len(again) > 1 and deadline is None:
+                # of what was cut off the halves may be answered for whole; nothing is written of a part twice
+                waiting.extendleft(reversed(again))
+                asked_again |= {item.key for item in again}
+                continue
             # all parts of a conversation are one action, and so one /undo
             written = await self._write(job, part, answer, memory, self._until(deadline), continues)
             continues = written.changes[0] if written.changes else continues
             done = (done or Consolidated()) + written
             if not answer.is_whole and deadline is not None:
                 return done + Consolidated(is_left=True)
-            if not answer.is_whole and part.key not in asked_again:
-                # of what was cut off the halves may be answered for whole
-                again = halves(part)
-                waiting.extendleft(reversed(again))
-                asked_again |= {item.key for item in (part, *again)}
-                continue
             if answer.history_entry is None:
                 # an answer can be of use without an entry for the history, and what was said leaves one all the same
                 await self._keep_raw(job, part.messages, part.key)
@@ -212,7 +213,9 @@ class ConsolidationService:
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? AND id <= ? ORDER BY id",
             (conversation_id, about["consolidated_through"], about["consolidation_due"]),
         )
-        return Job(conversation_id, about["owner"], [message_of(row) for row in rows], about["consolidation_due"])
+        forgotten = await forgotten_words(self.database.rows, about["owner"])
+        messages = [forgotten.masked(message_of(row)) for row in rows]
+        return Job(conversation_id, about["owner"], messages, about["consolidation_due"])
 
     async def _give_up_for_now(self, job: Job, part: Part, done: Consolidated | None) -> Consolidated:
         if done is not None:
@@ -250,6 +253,9 @@ class ConsolidationService:
         if answer.history_entry is not None:
             stamp = f"[{self.clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
+            # forgotten while the model was asked
+            forgotten = await forgotten_words(self.database.rows, owner)
+            entry = forgotten.masked_text(entry, part.messages[-1].created_at)
             await self.history.append(owner, self.clock(), entry, part.key)
         forget = [item for item, is_wanted in zip(answer.forget, may_forget, strict=True) if is_wanted]
         written = await self.writer.write(owner, part, checked, forget, continues)

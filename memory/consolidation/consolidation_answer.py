@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from memory.facts.fact import Citation, Fact
 from memory.messages import storable
-from memory.store.entry import Kind
+from memory.store.entry import Kind, Nature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,6 +37,9 @@ _NOTHING = frozenset(("", "null", "none", "unknown", "n/a", "-"))
 _PLACEHOLDER = re.compile(r"<[^<>]*>")
 _WRAPPERS = frozenset(("result", "response", "answer", "output", "data", "memory", "consolidation"))
 _FIELDS = ("history_entry", "memory_update", "facts", "forget")
+_FIELD = re.compile(
+    rf"(?:^|,)[ \t]*[\"'*`-]*[ \t]*(?P<name>{'|'.join(_FIELDS)})[\"'*`]*[ \t]*[:=][ \t*]*", re.MULTILINE | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
     for candidate in _objects(completion.text):
         if (answer := _checked(candidate, is_whole=completion.is_whole)) is not None:
             return answer
+    # then the fields one by one, where nothing holds them together
+    if (answer := _checked(_fields(completion.text), is_whole=completion.is_whole)) is not None:
+        return answer
     # else what json-repair makes of one that is broken or was cut off
     repaired, is_closed = _repaired(completion.text)
     return _checked(repaired, is_whole=completion.is_whole and is_closed)
@@ -83,6 +89,23 @@ def _objects(text: str) -> Iterator[object]:
         except (ValueError, RecursionError):
             pass
         at = text.find("{", end)
+
+
+def _fields(text: str) -> dict[str, object]:
+    """Return the fields of an answer without braces: each a value of JSON, or the rest of its line."""
+    decoder = json.JSONDecoder(strict=False)
+    results: dict[str, object] = {}
+    first = _FIELD.search(text)
+    if first is None or "{" in text[: first.start() + 1]:
+        return results  # an object that is broken, which a repair reads better
+    for match in _FIELD.finditer(text):
+        start = match.end()
+        try:
+            value, _end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            value = text[start:].partition("\n")[0].strip().rstrip(",").strip('"')
+        results.setdefault(match["name"].casefold(), value)
+    return results
 
 
 def _repaired(text: str) -> tuple[object, bool]:
@@ -165,6 +188,7 @@ def _fact(item: object) -> Fact | None:
         _day(item.get("until")),
         _citation(item),
         _text(item.get("person"), LONGEST_SUBJECT),
+        next((nature for nature in Nature if nature == item.get("nature")), Nature.STATE),
     )
 
 

@@ -15,7 +15,7 @@ from memory.consolidation.selection import parse_selection, selection_prompt, st
 from memory.errors import ContentFiltered
 from memory.facts.fact import is_foreign, is_typed, one_line, transcript
 from memory.facts.second_look import always, answered
-from memory.messages import Message, Role
+from memory.messages import Message, Role, speaker_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 KNOWN_FACTS = 30
-"""Current facts that the model is shown, so that it calls a known subject by its name."""
+"""Facts that a part speaks of and that the model is shown, so that it names a known subject and sees its value."""
+KNOWN_SUBJECTS = 250
+"""Subjects of other facts, without their values: what a part speaks of in another language shares no word with them."""
+MAX_SEARCHED = 60
+"""Messages of a part that facts are looked up for."""
 MOST_CANDIDATES = 20
 FALLBACK_MESSAGES = 10
 """How many of the last messages the fallback keeps (S2)."""
@@ -50,21 +54,25 @@ You are a memory consolidation agent. Return one JSON object with these fields:
 It begins with [{now}].
 "facts": what is worth remembering for months about the user, their people, their things, plans, decisions and \
 wishes; at most 12, [] for none. Each is {{"subject": "<what it is about>", "fact": "<one whole sentence in the third \
-person, in the user's language>", "kind": "fact", "message": <number of the message that says it>, "quote": "<the \
-words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or mentioned in a question \
-counts, and what they said yes to when the assistant said it (then message and quote are the assistant's). The fact \
-says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is "preference" for likes and \
-dislikes, "decision" for what was decided. With "since" and "until": "<YYYY-MM-DD>" where a time was said: work out \
-"tomorrow" and "next Friday" from the day of the message, and write the date into the fact too. Where something \
-changes a known fact, write the new state under the known subject. Subjects are short and stay the same for the same \
-thing: "name", "home city", "job".{people}
+person, in the user's language>", "kind": "fact", "nature": "state", "message": <number of the message that says it>, \
+"quote": "<the words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or \
+mentioned in a question counts, and what they said yes to when the assistant said it (then message and quote are the \
+assistant's). The fact says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is \
+"preference" for likes and dislikes, "decision" for what was decided. "nature" is "vital" for what must be known in \
+every conversation: allergies, illnesses, blood type, emergency contacts, the closest people and their names, home, \
+address, phone number; "event" for what happened once and is over; else "state". With "since" and "until": \
+"<YYYY-MM-DD>" where a time was said: work out "tomorrow" and "next Friday" from the day of the message, and write \
+the date into the fact too. Where something changes a known fact, write the new state under the known subject. \
+Subjects are in English, whatever the language of the fact, short, and stay the same for the same thing: "name", \
+"home city", "job", of people "sister: job". If a known subject is about the same thing, take that one, even if its \
+fact is in another language.{people}
 "forget": [{{"subject": "<a known subject>", "message": <number>, "quote": "<words>"}}] for what the user wants \
 forgotten, or no longer has or does (sold, ended, moved away from); [] for none. Instead of "subject" it may name a \
 "line" of the long-term memory, copied exactly.
 "memory_update": null
 Write in the language of the user."""
 _PEOPLE = """ Several people speak: each fact also has "person": "<the name of whom it is about>", and names \
-them instead of saying "the user"."""
+them instead of saying "the user". "history_entry" names who said what, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +122,14 @@ class Extractor:
         return set()
 
     async def _extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
-        known = await self.facts.current(owner, KNOWN_FACTS)
+        texts = [message.content for message in part.messages if is_typed(message)][-MAX_SEARCHED:]
+        known = await self.facts.spoken_of(owner, texts, KNOWN_FACTS)
+        subjects = await self.facts.subjects(owner, KNOWN_SUBJECTS)
         selects = not await self.contract.is_reliable()
         if selects:
             text = selection_prompt(part, known)
         else:
-            text = consolidation_prompt(part, memory, known, self.clock(), self.zone_of(owner))
+            text = consolidation_prompt(part, memory, known, self.clock(), self.zone_of(owner), subjects)
         completion = await answered(self.prompt, text, deadline, "consolidation_failed")
         if completion is None:
             return None
@@ -136,9 +146,19 @@ def _showing(part: Part, places: Collection[int]) -> Part:
 
 
 def consolidation_prompt(
-    part: Part, memory: str, known: Sequence[tuple[str, Entry]], now: datetime, zone: ZoneInfo
+    part: Part,
+    memory: str,
+    known: Sequence[tuple[str, Entry]],
+    now: datetime,
+    zone: ZoneInfo,
+    subjects: Sequence[str] = (),
 ) -> str:
-    """What the model is asked. known: current facts by subject."""
+    """Return what the model is asked.
+
+    Args:
+        known: Facts that hold and that the part speaks of, by subject.
+        subjects: The subjects of all facts that hold.
+    """
     people = _PEOPLE if speakers(part) else ""
     parts = [
         _TASK.format(now=f"{now.astimezone(zone):%Y-%m-%d %H:%M}", people=people),
@@ -146,6 +166,9 @@ def consolidation_prompt(
     ]
     if known:
         parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in known))
+    others = [subject for subject in subjects if subject not in {named for named, _ in known}]
+    if others:
+        parts.append("## Other Known Subjects\n" + "; ".join(others))
     if part.before:
         earlier = transcript(((None, message) for message in part.before), zone)
         parts.append(f"## Said Before (only to understand, not to process)\n{earlier}")
@@ -165,7 +188,7 @@ def speakers(part: Part) -> set[str]:
 def raw_fallback(messages: Sequence[Message]) -> str:
     """The history entry that is written when there is no usable answer; of what others wrote only that it came."""
     lines = [
-        f"{m.role.value}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:FALLBACK_CHARACTERS]}"
+        f"{speaker_of(m)}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:FALLBACK_CHARACTERS]}"
         for m in messages
     ]
     return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])

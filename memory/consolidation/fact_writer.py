@@ -12,15 +12,14 @@ from memory.consolidation.outcome import Consolidated
 from memory.errors import MemoryRefused
 from memory.facts.checker import Forgetting
 from memory.facts.fact import KnownMemory
-from memory.ledger.page import appending, format_line, replacing
-from memory.messages import storable
+from memory.ledger.page import replacing
 from memory.store.entry import Author, Operation
-from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memory.consolidation.consolidation_answer import Forget
+    from memory.consolidation.page_view import PageView
     from memory.consolidation.parts import Part
     from memory.facts.fact import CheckedFact, Fact
     from memory.facts.fact_store import FactStore, Learned
@@ -32,12 +31,12 @@ log = structlog.get_logger(__name__)
 
 
 class FactWriter:
-    """Writes what was learned of a part. max_memory_size: bytes that MEMORY.md may have."""
+    """Writes what was learned of a part, and keeps MEMORY.md within its limit."""
 
-    def __init__(self, ledger: Ledger, facts: FactStore, max_memory_size: int) -> None:
+    def __init__(self, ledger: Ledger, facts: FactStore, view: PageView) -> None:
         self._ledger = ledger
         self._facts = facts
-        self._limit = max_memory_size
+        self._view = view
 
     async def page(self, owner: str) -> str:
         return await self._ledger.page(owner)
@@ -70,10 +69,12 @@ class FactWriter:
         facts = [_with_person(item, part) for item in checked]
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues) as change:
             forgotten = [name for item in forget if (name := await self._forget(change, item)) is not None]
+            facts = await self._facts.allowed(change, facts)
             learned = await self._facts.learn_in(change, facts, part.messages[0].id or 0)
             for outcome in learned:
                 await self._note(change, outcome)
             await self._drop_lines(change, facts)
+            await self._view.fit(change)
         return _consolidated(change, learned, forgotten)
 
     async def settle(self, owner: str, waiting: Sequence[tuple[Entry, CheckedFact]]) -> Consolidated:
@@ -81,6 +82,7 @@ class FactWriter:
             learned = [await self._facts.settle(change, entry, checked) for entry, checked in waiting]
             for outcome in learned:
                 await self._note(change, outcome)
+            await self._view.fit(change)
         return _consolidated(change, learned)
 
     async def _forget(self, change: Change, forget: Forget) -> str | None:
@@ -102,18 +104,9 @@ class FactWriter:
         return await change.with_line(forget.line) if forget.line is not None else None
 
     async def _note(self, change: Change, learned: Learned) -> None:
-        """Have MEMORY.md say what was learned in one line, and the fact know that, unless it stood there before."""
-        entry = learned.entry
-        if learned.in_file or entry.unconfirmed is not None or not await change.is_current(entry):
-            return
-        text, line = await change.page(), format_line(entry.content)
-        lines = text.splitlines()
-        if entry.line in lines or any(same_words(existing, entry.content) for existing in lines):
-            return
-        if len(storable(appending(line)(text)).encode()) > self._limit:
-            log.info("memory_file_is_full", owner=entry.owner)
-        elif await self._edit(change, appending(line)):
-            await change.know_line(entry, line)
+        """Write what was learned into MEMORY.md as one line, unless a line that a person wrote says it."""
+        if not learned.in_file:
+            await self._view.add(change, learned.entry)
 
     async def _drop_lines(self, change: Change, facts: Sequence[CheckedFact]) -> None:
         """Take out the lines of a person, or of their notes, that a confirmed fact has taken the place of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from config.texts import _, listed, ngettext
@@ -101,12 +101,20 @@ class Consolidated:
 
     @property
     def _undo_buttons(self) -> Keyboard:
-        """Of each change what takes it back, and what edits a fact of it that is sure: several each in a row."""
+        """Return a row for each fact that is sure, which takes back or edits it alone, and one for all of a change."""
         rows: list[tuple[Button, ...]] = []
         for number in self.changes:
             learned = [item.entry for item in self.learned if item.change == number]
             sure = [entry for entry in learned if entry.unconfirmed is None]
-            edits = [edit_button(entry.id, entry.content) for entry in sure[:EDITS_SHOWN]]
-            undo = undo_button(number, learned[0].content if learned else MEMORY_FILE)
-            rows += [(undo, *edits)] if len(edits) <= 1 else [(undo,), *((edit,) for edit in edits)]
+            if len(learned) == 1 and not self.forgotten:
+                undo = undo_button(number, learned[0].content, learned[0].id)
+                rows.append((undo, *(edit_button(entry.id, entry.content) for entry in sure)))
+                continue
+            rows += [
+                (undo_button(number, entry.content, entry.id), edit_button(entry.id, entry.content))
+                for entry in sure[:EDITS_SHOWN]
+            ]
+            about = "" if learned else (self.forgotten[0] if len(self.forgotten) == 1 else MEMORY_FILE)
+            undo = undo_button(number, about)
+            rows.append((undo if about else replace(undo, label=_("Undo all")),))
         return tuple(rows)

@@ -44,12 +44,13 @@ class Statement:
 
     text: str
     number: int
+    speaker: str | None = None  # in a group
 
 
 def statements(part: Part) -> list[Statement]:
     """The user's own sentences that are no question and no small talk."""
     results = [
-        Statement(sentence, number)
+        Statement(sentence, number, message.speaker)
         for number, message in enumerate(part.messages, 1)
         if is_typed(message)
         for sentence, plain in sentences(message.content)
@@ -85,5 +86,9 @@ def parse_selection(completion: Completion, offered: list[Statement]) -> Consoli
         for at, subject in chosen.items()
         if len(offered[at].text) <= LONGEST_FACT
     )
-    history = "; ".join(statement.text for statement in offered)[:LONGEST_HISTORY]
-    return ConsolidationAnswer(f"The user said: {history}" if history else None, None, facts)
+    history = "; ".join(
+        f"{statement.speaker} said: {statement.text}" if statement.speaker else statement.text for statement in offered
+    )[:LONGEST_HISTORY]
+    is_group = any(statement.speaker for statement in offered)
+    entry = history if is_group else f"The user said: {history}"
+    return ConsolidationAnswer(entry if history else None, None, facts)

@@ -1,4 +1,6 @@
-"""The weekly consolidation (S4): duplicates merged, faded memories archived, facts that recur promoted.
+"""The weekly consolidation (S4): duplicates merged, facts that recur promoted, faded events archived.
+
+Only events and what has ended or was superseded fade into the archive, never a state that still holds.
 
 Nothing is deleted, and one undo takes all of it back.
 """
@@ -14,8 +16,18 @@ from typing import TYPE_CHECKING
 from config.texts import N_, _, ngettext
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
-from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.store.entry_rows import LIVE, entries_where, known_owner
+from memory.store.entry import (
+    MOST_RECORDED,
+    PRIORITY_RANK,
+    TYPED_KINDS,
+    Author,
+    Entry,
+    Kind,
+    Nature,
+    Operation,
+    Priority,
+)
+from memory.store.entry_rows import CURRENT, LIVE, entries_where, known_owner
 from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
@@ -23,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memory.clock import Clock
+    from memory.consolidation.page_view import PageView
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
     from memory.store.database import Database
@@ -61,6 +74,7 @@ class Plan:
     merges: tuple[Merge, ...]
     archived: tuple[Entry, ...]
     promoted: tuple[tuple[Entry, Priority], ...]
+    superseded: tuple[Entry, ...] = ()  # archived as well, and not worth a word
 
     def without(self, changed: Collection[int]) -> Plan:
         """The plan without what somebody has changed since it was made."""
@@ -68,6 +82,7 @@ class Plan:
             tuple(m for m in self.merges if not any(entry.id in changed for entry in (m.kept, *m.others))),
             tuple(entry for entry in self.archived if entry.id not in changed),
             tuple((entry, priority) for entry, priority in self.promoted if entry.id not in changed),
+            tuple(entry for entry in self.superseded if entry.id not in changed),
         )
 
     @property
@@ -89,9 +104,12 @@ class Plan:
 
 
 class WeeklyConsolidation:
-    def __init__(self, database: Database, ledger: Ledger, decay: Decay, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, ledger: Ledger, decay: Decay, clock: Clock, view: PageView | None = None
+    ) -> None:
         self._database = database
         self._ledger = ledger
+        self._view = view
         self._decay = decay
         self._clock = clock
 
@@ -109,27 +127,41 @@ class WeeklyConsolidation:
         where = f"e.owner_id = ? AND {unshared} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
         entries = await entries_where(self._database.rows, where, (owner_id, owner_id))
         # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
-        plan = await asyncio.to_thread(self._plan, entries)
-        if not (plan.merges or plan.archived or plan.promoted):
+        over = await self._over(owner_id)
+        plan = await asyncio.to_thread(self._plan, entries, over)
+        if self._view is None and not (plan.merges or plan.archived or plan.promoted or plan.superseded):
             return plan
         async with self._ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-            plan = plan.without(await _changed_since(change, entries))
+            plan = plan.without(await _changed_since(change, (*entries, *over)))
             for merge in plan.merges:
                 await change.merge(merge.kept, merge.others)
-            for entry in plan.archived:
+            gone = (other for merge in plan.merges for other in merge.others if self._is_faded(other))
+            for entry in (*plan.archived, *plan.superseded, *gone):
                 await change.archive(entry)
             for entry, priority in plan.promoted:
                 await change.weigh(entry, priority)
+            if self._view is not None:
+                await self._view.choose(change)
         return plan
 
-    def _plan(self, entries: Sequence[Entry]) -> Plan:
+    async def _over(self, owner_id: int | None) -> list[Entry]:
+        """Return what has ended or was superseded and is not archived yet."""
+        where = (
+            f"e.owner_id = ? AND e.kind IN ({_KINDS}) AND e.unconfirmed IS NULL AND e.archived_at IS NULL"
+            f" AND NOT {CURRENT} AND e.shared_at IS NULL AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
+        )
+        return await entries_where(self._database.rows, where, (owner_id, owner_id))
+
+    def _plan(self, entries: Sequence[Entry], over: Sequence[Entry] = ()) -> Plan:
         # the strongest first: it is what the others are held against, so that a second run finds nothing more
         ranked = sorted(entries, key=lambda entry: (-self._score(entry), entry.id))
         merges = tuple(Merge(_joined(group), tuple(group[1:])) for group in duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
         whole = {merge.kept.id: merge.kept for merge in merges}
         remaining = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
-        archived = tuple(e for e in remaining if not _is_baseline(e) and self._score(e) < self._decay.archive_below)
+        archived = tuple(e for e in remaining if e.nature == Nature.EVENT and not _is_baseline(e) and self._is_faded(e))
+        archived += tuple(e for e in over if e.superseded_by is None and self._is_faded(e))
+        superseded = tuple(e for e in over if e.superseded_by is not None and self._is_faded(e))
         faded = {entry.id for entry in archived}
         promoted = tuple(
             (entry, priority)
@@ -138,7 +170,10 @@ class WeeklyConsolidation:
             for priority in [_deserved(entry)]
             if priority is not None
         )
-        return Plan(merges, archived, promoted)
+        return Plan(merges, archived, promoted, superseded)
+
+    def _is_faded(self, entry: Entry) -> bool:
+        return self._score(entry) < self._decay.archive_below
 
     def _score(self, entry: Entry) -> float:
         return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from config.secrets import without_secrets
 from config.texts import N_
 from memory.messages import Provenance, Role
+from memory.store.entry import Nature
 from memory.text.same_words import comparable, is_quoted_from, is_unspaced
 from memory.text.words import STOP_WORDS
 
@@ -47,6 +48,7 @@ class Fact:
     until: date | None = None
     citation: Citation | None = None
     person: str | None = None  # whom it is about, where several people speak
+    nature: Nature = Nature.STATE
 
 
 class Doubt(StrEnum):
@@ -59,6 +61,7 @@ class Doubt(StrEnum):
     UNCLEAR = N_("it may not follow from what you said")
     CONTRADICTED = N_("it seems to contradict what you said")
     IMPORTED = N_("imported from another program")
+    OUTDATED = N_("you may have corrected it since")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING
@@ -12,9 +14,10 @@ import structlog
 from config.texts import _, unstopped
 from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
-from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Proposal
+from memory.search.search import Filter, key_of
+from memory.store.entry import TYPED_KINDS, Author, Entry, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
+from memory.store.forgotten import forgotten_words_of
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
 
@@ -25,13 +28,16 @@ if TYPE_CHECKING:
     from memory.facts.fact import CheckedFact, Fact
     from memory.ledger.change import Change
     from memory.search.search import Search
-    from memory.store.database import Database
+    from memory.search.vector_search import VectorSearch
+    from memory.store.database import Database, Row
+    from memory.store.forgotten import ForgottenWords
 
 log = structlog.get_logger(__name__)
 
-ALIKE = 5
-"""Memories that share words with a fact and are looked at for what it replaces or repeats."""
+ALIKE = 6
+"""Memories that are like a fact, in words or in meaning, and may be what it replaces or repeats."""
 MOST_KNOWN = 60
+_HOLDING = Filter(kinds=TYPED_KINDS, current=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +60,88 @@ class Learned:
 
 
 class FactStore:
-    def __init__(self, database: Database, search: Search) -> None:
+    """Learns facts, and finds what they may replace.
+
+    Args:
+        vector_search: Finds memories by meaning. None if nothing compares meanings.
+    """
+
+    def __init__(self, database: Database, search: Search, vector_search: VectorSearch | None = None) -> None:
         self._database = database
         self._search = search
+        self._vector_search = vector_search
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
-        """The newest facts that still hold, each with its subject."""
+        """Return the newest facts that still hold, each with its subject."""
         where = f"e.subject IS NOT NULL AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?"
         entries = await entries_where(self._database.rows, where, (owner, limit))
         return [(entry.subject or "", entry) for entry in entries]
 
-    async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
-        """The memories that `facts` may replace or repeat: by subject, words, or captured since `first_message`."""
-        only = Filter(kinds=TYPED_KINDS, current=True)
-        alike: list[int] = []
-        for fact in facts:
-            alike += await self._search.scores(f"{fact.subject} {fact.text}", owner, only, ALIKE)
-        subjects = [name_key(fact.subject) for fact in facts]
-        entries = await entries_where(
-            self._database.rows,
-            "(e.id IN (SELECT value FROM json_each(?)) OR e.subject IN (SELECT value FROM json_each(?))"
-            f" OR (e.author = ? AND e.source_message_id >= ?)) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
-            (json.dumps(alike), json.dumps(subjects), Author.CAPTURE, first_message, owner, MOST_KNOWN),
+    async def spoken_of(self, owner: str, texts: Sequence[str], limit: int) -> list[tuple[str, Entry]]:
+        """Return the facts that hold and that `texts` speak of, each with its subject, the best fits first."""
+        # by words alone: each message would otherwise go to the embedder a second time
+        found = [await self._in_words(text, owner) for text in texts]
+        entries = await self._current(owner, _in_turns(found)[:limit])
+        return [(entry.subject, entry) for entry in entries if entry.subject is not None]
+
+    async def subjects(self, owner: str, limit: int) -> list[str]:
+        """Return the subjects of the facts that hold, those in use first."""
+        rows = await self._database.rows(
+            "SELECT e.subject FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?"
+            f" AND e.subject IS NOT NULL AND e.deleted_at IS NULL AND {CURRENT}"
+            f" AND e.nature <> '{Nature.EVENT}' ORDER BY e.strength DESC LIMIT ?",
+            (owner, limit),
         )
+        return list(dict.fromkeys(row["subject"] for row in rows))
+
+    async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
+        """Return the memories that `facts` may replace or repeat.
+
+        These are the ones about the same subject, those captured since `first_message`, and those that are alike in
+        their words or their meaning, whatever language they are in.
+        """
+        subjects = [name_key(fact.subject) for fact in facts if fact.subject]
+        by_subject = [row["id"] for subject in dict.fromkeys(subjects) for row in await self._about(owner, subject)]
+        captured = await self._database.rows(
+            "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.author = ?"
+            " AND e.source_message_id >= ? AND e.deleted_at IS NULL ORDER BY e.id DESC LIMIT ?",
+            (owner, Author.CAPTURE, first_message, MOST_KNOWN),
+        )
+        found: list[list[int]] = []
+        for fact in facts:
+            about = f"{fact.person}: {fact.subject}" if fact.person else fact.subject
+            found += [await self._alike(f"{about} {fact.text}", owner), await self._alike(about, owner)]
+        ids = dict.fromkeys([*by_subject, *(row["id"] for row in captured), *_in_turns(found)])
+        entries = await self._current(owner, [*ids][:MOST_KNOWN])
         return [KnownMemory(entry.content, entry.subject, entry) for entry in entries]
+
+    async def _about(self, owner: str, subject: str) -> list[Row]:
+        """Return what holds of a subject, also under the numbered subjects of further facts about it."""
+        return await self._database.rows(
+            "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.subject >= ?"
+            f" AND e.subject < ? AND (e.subject = ? OR e.subject GLOB ?) AND e.deleted_at IS NULL AND {CURRENT}"
+            " ORDER BY e.id DESC LIMIT ?",
+            (owner, subject, f"{subject}\uffff", subject, f"{_literal(subject)}-[0-9]*", ALIKE),
+        )
+
+    async def _alike(self, text: str, owner: str) -> list[int]:
+        """Return the ids of the memories that hold and are most alike in words, and in meaning if that is known."""
+        by_words = await self._in_words(text, owner)
+        if self._vector_search is None or not text.strip():
+            return by_words
+        similarities = await self._vector_search.of(text, owner, (), _HOLDING)
+        near = sorted(similarities.found, key=lambda hit: -similarities.of[key_of(hit)].bare)
+        return _in_turns([by_words, [hit.id for hit in near if hit.turn_id is None][:ALIKE]])
+
+    async def _in_words(self, text: str, owner: str) -> list[int]:
+        return [*await self._search.scores(text, owner, _HOLDING, ALIKE)]
+
+    async def _current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
+        """Return the entries of these ids that hold, in the order of the ids."""
+        where = f"e.id IN (SELECT value FROM json_each(?)) AND {CURRENT} AND o.name = ?"
+        entries = await entries_where(self._database.rows, where, (json.dumps([*ids]), owner))
+        places = {number: place for place, number in enumerate(ids)}
+        return sorted(entries, key=lambda entry: places[entry.id])
 
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
         """Store facts; what is known already is passed over. first_message: the first one that they may be from.
@@ -87,7 +151,7 @@ class FactStore:
         left out, and the log says so.
         """
         learned: dict[int, Learned] = {}
-        for checked in facts:
+        for checked in await self.allowed(change, facts):
             if checked.is_foreign:
                 continue
             try:
@@ -100,6 +164,14 @@ class FactStore:
                 learned[outcome.entry.id] = replace(outcome, in_file=in_file)
         return list(learned.values())
 
+    async def allowed(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
+        """Return the facts that rest on no forgotten words. Read in the change, so that no removal comes in between."""
+        forgotten = await forgotten_words_of(change.read, change.owner_id)
+        results = [fact for fact in facts if not _is_forgotten(fact, forgotten)]
+        if len(results) < len(facts):
+            log.info("facts_forgotten", facts=len(facts) - len(results))
+        return results
+
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
         """Apply what a look says to an entry that waited for it."""
         if checked.doubt is not None:
@@ -108,6 +180,12 @@ class FactStore:
         if checked.is_past:
             await change.end(entry)
         return await _in_place_of(change, await change.confirm(entry), checked)
+
+
+def _is_forgotten(checked: CheckedFact, forgotten: ForgottenWords) -> bool:
+    citation = checked.fact.citation
+    quote = citation.quote if citation is not None else checked.quote
+    return forgotten.forbids(checked.fact.text, quote, checked.message)
 
 
 class _Learning:
@@ -128,11 +206,14 @@ class _Learning:
     async def result(self) -> Learned | None:
         """What became of it; None where it was known."""
         repeated = await self._holding(self._checked.repeats)
+        if self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None:
+            for entry in (entry for entry in repeated if entry.nature != Nature.VITAL):
+                await self._change.mark(entry, Nature.VITAL)
         # what was captured of the same messages is the same memory, in the words that came first
         of_same = [*repeated, *await self._holding(self._checked.replaces)]
         captured = next((item for item in of_same if self._is_captured_here(item)), None)
-        if captured is None and await self._is_known():
-            return None
+        if captured is None and (known := await self._known()) is not None:
+            return await self._replacing(known)
         if self._checked.doubt is not None:
             return Learned(await self._change.add(replace(await self._new(), proposal=_proposal(self._checked))))
         # what is over takes nothing's place
@@ -141,7 +222,7 @@ class _Learning:
         if captured is not None:
             entry = await self._in_place_of_capture(captured)
         elif repeated:
-            return None
+            return await self._replacing(repeated[0])
         elif (waiting := await self._waiting()) is not None:
             entry = await self._change.confirm(waiting)
         else:
@@ -158,6 +239,7 @@ class _Learning:
             valid_until=self._until,
             quote=self._checked.quote,
             subject=subject,
+            nature=self._checked.fact.nature,
         )
         if captured.subject is not None or await self._change.holder(subject) is not None:
             return entry
@@ -172,13 +254,20 @@ class _Learning:
         entry = await self._change.supersede(former, replace(await self._new(), name=None, subject=former.subject))
         return replace(await _in_place_of(self._change, entry, self._checked), superseded=former)
 
-    async def _is_known(self) -> bool:
-        """Whether the very same is known, or waits to be confirmed already."""
+    async def _replacing(self, known: Entry) -> Learned | None:
+        """Have what is known already take the place of what the fact replaces. None if that is nothing."""
+        if self._checked.doubt is not None:
+            return None
+        learned = await _in_place_of(self._change, known, self._checked)
+        return replace(learned, known=True) if learned.superseded is not None else None
+
+    async def _known(self) -> Entry | None:
+        """Return the entry that says the very same, or that waits to be confirmed already. None without one."""
         key = name_key(self._subject)
         same = await self._same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
         if self._checked.doubt is not None:
-            return bool(same)
-        return any(entry.unconfirmed is None and (entry.valid_until == self._until) for entry in same)
+            return next(iter(same), None)
+        return next((e for e in same if e.unconfirmed is None and e.valid_until == self._until), None)
 
     async def _waiting(self) -> Entry | None:
         return next(iter(await self._same("e.unconfirmed IS NOT NULL")), None)
@@ -216,6 +305,7 @@ class _Learning:
             valid_until=self._until,
             quote=checked.quote,
             unconfirmed=checked.doubt,
+            nature=checked.fact.nature,
         )
 
 
@@ -226,6 +316,17 @@ async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Le
             entry = await change.supersede_by_known(memory.entry, entry)
             superseded = superseded or memory.entry
     return Learned(entry, superseded=superseded)
+
+
+def _in_turns(lists: Sequence[Sequence[int]]) -> list[int]:
+    """Return the items of several lists, the first of each, then the second of each, each item once."""
+    rounds = itertools.chain.from_iterable(itertools.zip_longest(*lists))
+    return list(dict.fromkeys(item for item in rounds if item is not None))
+
+
+def _literal(text: str) -> str:
+    """Return a text as a GLOB pattern that matches it alone."""
+    return re.sub(r"([*?\[])", r"[\1]", text)
 
 
 def _proposal(checked: CheckedFact) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 ALIKE = 10
 """Memories that are looked at for one in the same words."""
 MOST_STEPS = 50
+_NUMBERED = re.compile(r"(?:^|\s)\d{1,2}[.)]\s+")
+_SEPARATED = re.compile(r"\s*(?:;|\n|→|->)\s*")
 
 
 class Learning:
@@ -46,14 +49,18 @@ class Learning:
         self._search = search
         self._ledger = ledger
 
-    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
-        """Write a memory in a change of its own. replaces: the name of the one that it supersedes.
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None, *others: str) -> Learned:
+        """Write a memory in a change of its own. replaces, others: the names of those that it supersedes.
 
         What is known in the same words is reinforced, and its decay begins anew; what is not confirmed changes nothing
         of it. Raises MemoryRefused for what may not be stored, a scope that is no pattern, and a name that nothing has.
         """
         async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
             learned = await self.learn_in(change, owner, new, replaces)
+            for name in others:
+                other = await change.holder(name)
+                if other is not None and other.id != learned.entry.id and await change.is_current(other):
+                    await change.supersede_by_known(other, learned.entry)
         return replace(learned, change=change.number)
 
     async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
@@ -94,6 +101,8 @@ class Learning:
         """The typed memories in just these words, archived ones too. current: only those that hold."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
         ids = await self._search.scores(content, owner, only, ALIKE)
+        if not ids:
+            return []
         entries = await entries_where(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
         return [entry for entry in entries if wording(entry.content) == wording(content)]
 
@@ -165,6 +174,17 @@ class Procedures:
                 raise MemoryRefused(f"{entry.name} is a {entry.kind} and no workflow: save its steps first.")
             _refuse_superseded(entry)
             return await change.record_run(entry, success=success)
+
+
+def steps_of(text: str) -> tuple[str, ...]:
+    """Return the steps of a workflow that is told in one text: by their numbers, lines or semicolons, or else one."""
+    for pattern in (_NUMBERED, _SEPARATED):
+        # what stands before the first number is the task
+        parts = [" ".join(part.split()) for part in pattern.split(text)]
+        steps = [part for part in (parts[1:] if pattern is _NUMBERED else parts) if part]
+        if len(steps) > 1:
+            return tuple(steps[:MOST_STEPS])
+    return (" ".join(text.split()),)
 
 
 def workflow_text(task: str, steps: Sequence[str]) -> str:

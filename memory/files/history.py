@@ -26,6 +26,7 @@ ENTRY_CHARACTERS = 4_000
 """How long one entry may get: whatever goes into a file has a cap."""
 LONGEST_QUERY = 200
 SHOWN_CHARACTERS = 500
+WHOLE = "HISTORY.md"
 _MONTHS = "HISTORY-????-??.md"
 _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 
@@ -59,7 +60,7 @@ class HistoryFiles:
         mark = f"<!-- {key} -->"
         entry = f"## {to_text(at)}\n{_bounded(without_secrets(storable(text)))}\n{mark}\n\n"
         month = folder / f"HISTORY-{self._files.local(owner, at):%Y-%m}.md"
-        whole = folder / "HISTORY.md"
+        whole = folder / WHOLE
         with locked(whole):
             # what is repeated after a crash may be repeated in the next month
             missing = [] if any(mark in text_of(path) for path in folder.glob(_MONTHS)) else [month]
@@ -75,12 +76,17 @@ def _matching(folder: Path, words: Sequence[str], limit: int) -> list[str]:
 
 
 def _entries(folder: Path) -> Iterator[str]:
-    """The entries of the monthly files, newest first."""
-    for path in sorted(folder.glob(_MONTHS), reverse=True):
+    """Return the entries of the file of all time and of the monthly ones, each once, newest first."""
+    entries: dict[str, str] = {}
+    for path in (*sorted(folder.glob(_MONTHS)), folder / WHOLE):
         text = text_of(path)
         starts = [match.start() for match in _HEADER.finditer(text)]
-        for start, end in reversed(list(zip(starts, [*starts[1:], len(text)], strict=True))):
-            yield re.sub(r"\n<!--.*?-->", "", text[start:end]).strip()
+        for start, end in itertools.pairwise([*starts, len(text)]):
+            # as moments are written, their order is that of time
+            header = _HEADER.match(text, start)
+            entries.setdefault(re.sub(r"\n<!--.*?-->", "", text[start:end]).strip(), header["at"] if header else "")
+    newest_first = [*reversed(entries)]
+    return iter(sorted(newest_first, key=entries.__getitem__, reverse=True))
 
 
 def _bounded(text: str) -> str:

@@ -38,16 +38,24 @@ class Memory:
     recent: tuple[tuple[date, str], ...]
     unreadable: str | None = None  # what was left out, for the user; None: all could be read
 
-    def to_context(self) -> str:
-        """The part of the prompt that shows it, in S0's format; empty when every part is empty."""
+    def to_context(self, *sections: str) -> str:
+        """Return the part of the prompt that shows it, with S0's headings. It is empty when every part is empty.
+
+        What changes least stands first, so that providers read most of it from their cache: what MEMORY.md said
+        yesterday, then the recent days, then what changes with each conversation.
+
+        Args:
+            sections: What else there is to show, with its headings, before today's notes.
+        """
         parts: list[str] = []
         if self.long_term.strip():
             parts.append(f"## Long-term Memory\n{self.long_term.strip()}")
-        if self.today.strip():
-            parts.append(f"## Today's Notes\n{self.today.strip()}")
         days = [f"### {day.isoformat()}\n{notes.strip()}" for day, notes in self.recent if notes.strip()]
         if days:
             parts.append("## Recent Context\n" + "\n\n".join(days))
+        parts += sections
+        if self.today.strip():
+            parts.append(f"## Today's Notes\n{self.today.strip()}")
         return "\n\n".join(parts)
 
 
@@ -92,9 +100,15 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
         if following is None or following.turn_id != message.turn_id:
             if message.role is Role.ASSISTANT and questions:
                 answered_at = message.created_at.astimezone(zone)
-                text = "\n".join(map(_without_others_words, questions))
+                text = "\n".join(map(_with_speaker, questions))
                 yield answered_at.date(), daily_note(answered_at, text, _without_others_words(message))
             questions = []
+
+
+def _with_speaker(message: Message) -> str:
+    """Return what a message says, in a group with who says it."""
+    text = _without_others_words(message)
+    return f"{message.speaker}: {text}" if message.speaker else text
 
 
 def _without_others_words(message: Message) -> str:

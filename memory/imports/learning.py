@@ -19,6 +19,7 @@ from memory.log.sessions import message_of
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import known_owner
+from memory.store.forgotten import forgotten_words
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -99,7 +100,8 @@ class ImportLearning:
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? ORDER BY id",
             (wanted.conversation, wanted.learned_through),
         )
-        messages = [_typed_there(message_of(row)) for row in rows]
+        forgotten = await forgotten_words(self._database.rows, wanted.owner)
+        messages = [_typed_there(forgotten.masked(message_of(row))) for row in rows]
         for part in parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
             learned = await self._learn(wanted, part)
             if learned is None:

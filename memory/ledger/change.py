@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from memory.errors import MemoryRefused
 from memory.ledger.page import appending, format_line, line_of, replacing
 from memory.messages import storable
 from memory.store.decay import MOST_REINFORCED, reinforce
-from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Priority, Proposal
+from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Nature, Priority, Proposal
 from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
@@ -63,6 +64,7 @@ class Change:
             int, str | None
         ] = {}  # each touched entry as it was, its row and names as JSON; None: there was none
         self.is_written = True
+        self.forgotten: list[Entry] = []  # as they were: their words are marked with the change
         self.number: int | None = None
         self._connection = connection
         self._page = page
@@ -106,13 +108,17 @@ class Change:
         valid_until: datetime | None = None,
         quote: str | None = None,
         subject: str | None = None,
+        nature: Nature | None = None,
     ) -> Entry:
         """Replace an entry's content; it is then by who writes it, and trusted as they are."""
         self._refuse_archive(entry)
+        if self.author is Author.USER and content != entry.content:
+            self.forgotten.append(entry)
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
             "quote": quote,
             "subject": name_key(subject) if subject is not None else None,
+            "nature": nature,
             "valid_from": to_text(valid_from) if valid_from is not None else None,
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
@@ -140,6 +146,7 @@ class Change:
                 subject=new.subject or former.subject,
                 scope=new.scope or former.scope,
                 priority=new.priority or inherited,
+                nature=_inherited_nature(former, new.nature),
             )
         )
         # its names are released first: the new entry takes over the main name, and the aliases after that
@@ -151,7 +158,8 @@ class Change:
     async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
         """Have a memory that there is already take the place of `former`; `word` stands in that one's dated name."""
         await self._release_names(former)
-        await self._set(entry.id, {"subject": entry.subject or former.subject})
+        nature = _inherited_nature(former, entry.nature)
+        await self._set(entry.id, {"subject": entry.subject or former.subject, "nature": nature})
         await self._give_way(former, entry.id, (former.name, *former.aliases), word)
         return await self._by_id(entry.id)
 
@@ -188,8 +196,17 @@ class Change:
         await bind_name(self._connection, self.owner_id, entry.id, usable_name(alias), is_alias=True)
         return await self._by_id(entry.id)
 
-    async def remove(self, entry: Entry) -> None:
-        self._refuse_archive(entry)
+    async def remove(self, entry: Entry, *, is_asked: bool = False) -> None:
+        """Delete an entry. Nothing is learned again from the words that it came from, until they are said again.
+
+        is_asked: The user's own words ask for it, so that a model may delete an archive, too.
+        """
+        if not is_asked:
+            self._refuse_archive(entry)
+        self.forgotten.append(entry)
+        await self._remove(entry)
+
+    async def _remove(self, entry: Entry) -> None:
         await self._release_names(entry)
         await self._set(entry.id, {"deleted_at": self._now})
         await self._exchange_line(entry, None)
@@ -201,7 +218,7 @@ class Change:
         await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
         if proposal.action is not None:
             await self._carry_out(proposal)
-            await self.remove(await self._by_id(entry.id))
+            await self._remove(await self._by_id(entry.id))
         for number in proposal.replaces:
             if (former := await self._first(f"e.id = ? AND {CURRENT}", number)) is not None:
                 await self.supersede_by_known(former, await self._by_id(entry.id))
@@ -232,8 +249,21 @@ class Change:
         )
         return await self.unshare(entry)
 
-    async def propose(self, entry: Entry, doubt: str, proposal: str | None) -> None:
+    async def propose(self, entry: Entry, doubt: str | None, proposal: str | None) -> None:
         await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
+
+    async def put_aside(self, former: Entry, successor: Entry, doubt: str) -> None:
+        """Keep a memory out of all prompts until it is known if `successor` replaces it, which gets its line."""
+        await self._set(former.id, {"unconfirmed": doubt})
+        await self._exchange_line(former, successor)
+
+    async def put_back(self, former: Entry) -> Entry:
+        """Let a memory that was put aside hold again, with its line in MEMORY.md if there is room."""
+        await self._set(former.id, {"unconfirmed": None})
+        if former.line is not None and not await self._page.has(former.line):
+            with contextlib.suppress(MemoryRefused):
+                await self.edit_file(appending(former.line))
+        return await self._by_id(former.id)
 
     async def end(self, entry: Entry) -> None:
         await self._set(entry.id, {"valid_until": self._now})
@@ -265,6 +295,10 @@ class Change:
     async def is_current(self, entry: Entry) -> bool:
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
 
+    async def by_number(self, number: int) -> Entry | None:
+        """Return the entry of that number, or None if it was deleted."""
+        return await self._first("e.id = ?", number)
+
     async def with_line(self, line: str) -> Entry | None:
         """The entry that a line of MEMORY.md was written for."""
         return await self._first(f"e.line = ? AND {CURRENT}", line)
@@ -282,6 +316,11 @@ class Change:
         """Give an entry another priority. as_told: its words are now those of who writes, and trusted as they are."""
         values = {"author": self.author, "trusted": entry.trusted or self._trusted} if as_told else {}
         await self._set(entry.id, {"priority": priority, **values})
+
+    async def mark(self, entry: Entry, nature: Nature) -> Entry:
+        """Record how long an entry matters."""
+        await self._set(entry.id, {"nature": nature})
+        return await self._by_id(entry.id)
 
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
         """Count a run of a workflow. A run is a use: it makes it stronger, and brings it back from the archive."""
@@ -383,3 +422,8 @@ class Change:
     async def _first(self, where: str, *parameters: object) -> Entry | None:
         entries = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
         return next(iter(entries), None)
+
+
+def _inherited_nature(former: Entry, nature: Nature | str) -> str:
+    """Return the nature of what takes the place of `former`: a new home is as vital as the last one."""
+    return Nature.VITAL if former.nature == Nature.VITAL and nature != Nature.EVENT else nature

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
+from memory.ledger.page import line_digest, without_line
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import LIVE, entries_where, find, holder, known_owner
+from memory.store.forgotten import forgotten_words
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     import aiosqlite
 
     from memory.ledger.ledger import Ledger
     from memory.store.database import Database
+    from memory.store.forgotten import ForgottenWords
 
     Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
@@ -66,12 +69,22 @@ class EntryStore:
             edited = await change.rewrite(entry, content, quote="")
             return edited if edited.unconfirmed is None else await change.confirm(edited)
 
-    async def remove(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
-        """Delete an entry with all its names; it comes back with `undo` for 30 days."""
+    async def remove(self, owner: str, name: str, author: Author = Author.USER, *, is_asked: bool = False) -> Entry:
+        """Delete an entry with all its names; it comes back with `undo` for 30 days. is_asked: see `Change.remove`."""
         async with self._ledger.change(owner, Operation.REMOVE, author) as change:
             entry = await change.find(name)
-            await change.remove(entry)
+            await change.remove(entry, is_asked=is_asked)
             return entry
+
+    async def remove_all(self, owner: str, entries: Sequence[int], lines: Sequence[str] = ()) -> int | None:
+        """Delete entries, and lines of MEMORY.md by their digests, as one change; its number."""
+        async with self._ledger.change(owner, Operation.REMOVE, Author.USER) as change:
+            for number in entries:
+                await change.remove(await change.find(f"#{number}"))
+            for line in (await change.page()).split("\n") if lines else ():
+                if line_digest(line) in lines:
+                    await change.edit_file(without_line(line))
+        return change.number
 
     async def confirm(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
         """Have a memory hold that was not confirmed; what it contradicts gives way. Raises MemoryRefused."""
@@ -91,6 +104,10 @@ class EntryStore:
                     await change.confirm(entry)
             number = change.number
         return len(entries), number
+
+    async def forgotten(self, owner: str) -> ForgottenWords:
+        """Return the words that the owner had forgotten, which nothing is made of."""
+        return await forgotten_words(self._database.rows, owner)
 
     async def _where(self, where: str, *parameters: object) -> list[Entry]:
         return await entries_where(self._database.rows, where, parameters)

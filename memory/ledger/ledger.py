@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,12 @@ from memory.clock import now_text, to_text
 from memory.errors import StoreError
 from memory.ledger.change import Change
 from memory.ledger.page import Page
+from memory.ledger.undo import UNDO_PERIOD
 from memory.messages import storable
 from memory.store.effects import keep_causes
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import owner_number
+from memory.store.forgotten import mark_words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from memory.store.file_copies import FileCopies
 
-UNDO_PERIOD = timedelta(days=30)
-"""How long a change can be undone."""
 VERSIONS = 50
 """Versions of each MEMORY.md that are kept (S2)."""
 _NEXT_BATCH = "SELECT coalesce(max(batch), 0) + 1 FROM changes"
@@ -182,6 +181,8 @@ class Ledger:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                 (*about, now_text(self._clock), number),
             )
+        for entry in change.forgotten:
+            await mark_words(connection, change.owner_id, int(number), entry, now_text(self._clock))
         if not page.is_changed:
             return number, None
         return number, _FileEdit(record, page.owner, storable(page.former or ""), page.known_text)

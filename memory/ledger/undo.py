@@ -2,7 +2,8 @@
 
 The memories of an import are taken back in slices, since thousands in one transaction would keep all other chats from
 writing. The first transaction takes back the entry that tells of the import, so that nothing more is imported. A kill
-in between leaves a change of which a part is undone, and the next start finishes it.
+in between leaves a change of which a part is undone, and the next start finishes it. The module is long since entries,
+the slices of imports and what an undo says of itself are put back in one transaction.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _
-from memory.clock import now_text
+from memory.clock import now_text, to_text
 from memory.errors import MemoryRefused
+from memory.ledger.file_undo import file_change
 from memory.store.effects import keep_causes
 from memory.store.entry import Author, Operation
-from memory.store.entry_rows import bind_name, known_owner
+from memory.store.entry_rows import bind_name, entries_where, known_owner
+from memory.store.forgotten import mark_words, unmark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     States = Mapping[int, str | None]
 
 MEMORY_FILE = "MEMORY.md"
+UNDO_PERIOD = timedelta(days=30)
+"""How long a change can be undone."""
 SLICE = 50
 """Memories of an import that are taken back in one transaction."""
 BUILT_ON = N_("That was changed again since: /undo starts with the newest change.")
@@ -105,20 +111,42 @@ class Undo:
         )
         return None if value is None else int(value)
 
-    async def undo(self, owner: str, number: int | None = None, *, is_withdrawal: bool = False) -> Undone | None:
+    async def is_expired(self, owner: str, number: int) -> bool:
+        """Return True if a change can't be undone any more because it is too old, and was not undone before."""
+        row = await self._database.row(
+            "SELECT (SELECT max(batch) FROM changes) AS newest, count(*) AS records,"
+            " sum(o.name = :owner AND c.undone_at = c.at AND c.at < :before) AS purged, sum(o.name = :owner) AS own"
+            " FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = :number",
+            {"owner": owner, "number": number, "before": to_text(self._clock() - UNDO_PERIOD)},
+        )
+        if row is None or row["newest"] is None or number > row["newest"]:
+            return False
+        # the purge deletes the records of entries, and marks those of MEMORY.md, of which it keeps some versions
+        return row["records"] == 0 or (bool(row["own"]) and row["purged"] == row["own"])
+
+    async def undo(
+        self, owner: str, number: int | None = None, *, entry: int | None = None, is_withdrawal: bool = False
+    ) -> Undone | None:
         """Take back the newest change of an owner that still stands, or the one of that number; None without one.
 
-        A person's later edit of MEMORY.md is never lost: the file is left as it is then, and the entries of the
-        change are taken back all the same. is_withdrawal: it is what the bot's owner has done to an entry of theirs,
-        which nobody else undoes. Raises MemoryRefused when nothing can be: there are none, a name is in use again, a
-        later change has to do with the same; after an edit the next undo goes on with the change before.
+        What else was changed in MEMORY.md since stays as it is: the lines that the change has written are taken out,
+        and those that it has replaced come back. A line that a person has edited since is left alone, and the entries
+        of the change are taken back all the same. A new memory is removed although the program itself has reworded or
+        weighed it since. The words that a removed memory was learned from are forgotten.
+
+        Args:
+            entry: Take back only what the change has done to this entry, and to those that it replaced.
+            is_withdrawal: It is what the bot's owner has done to an entry of theirs, which only they undo.
+
+        Raises MemoryRefused when nothing can be: there are none, a name is in use again, a later change has to do with
+        the same; after an edit the next undo goes on with the change before.
         """
         owner_id = await known_owner(self._database, owner)
         if owner_id is None:
             return None
-        slices = None if is_withdrawal else await self._undo_memories(owner_id, number)
+        slices = None if is_withdrawal or entry is not None else await self._undo_memories(owner_id, number)
         if slices is None:
-            undone = await self._undo(owner, owner_id, number, is_withdrawal=is_withdrawal)
+            undone = await self._undo(owner, owner_id, number, is_withdrawal=is_withdrawal, entry=entry)
         else:
             undone = await self._undo(owner, owner_id, slices.batch, is_withdrawal=False, slices=slices)
         if undone is not None and undone.operation == Operation.IMPORT:
@@ -176,7 +204,14 @@ class Undo:
         return outcomes, names
 
     async def _undo(
-        self, owner: str, owner_id: int, number: int | None, *, is_withdrawal: bool, slices: _Slices | None = None
+        self,
+        owner: str,
+        owner_id: int,
+        number: int | None,
+        *,
+        is_withdrawal: bool,
+        slices: _Slices | None = None,
+        entry: int | None = None,
     ) -> Undone | None:
         """Take back a change in one transaction, or what is left of it after its slices."""
         refused: MemoryRefused | None = None
@@ -185,25 +220,31 @@ class Undo:
             if not rows:
                 return None if slices is None else _of_slices(slices)
             batch = rows[0]["batch"]
-            if slices is None and number is not None and await _is_built_on(connection, owner_id, batch):
-                raise MemoryRefused(_(BUILT_ON))
             states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
+            every = len(states)
+            if entry is not None:
+                states = await _states_with(connection, states, entry)
+                if not states:
+                    return None  # it was undone by itself
+            is_whole = len(states) == every
+            if slices is None and number is not None and await _is_built_on(connection, owner_id, batch, states):
+                raise MemoryRefused(_(BUILT_ON))
             outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
             lines = await _lines_of_entries(connection, states)
             await keep_causes(connection)
+            edit = _joined([row for row in rows if row["entry_id"] == 0])
+            change_of_file = await file_change(connection, edit, states, is_whole=is_whole)
+            await self._forget_words(connection, owner_id, batch, rows[0]["operation"], states)
             names = await _restore_all(connection, owner_id, states)
-            await connection.execute(
-                "UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now_text(self._clock), batch)
-            )
-            if (edit := _joined([row for row in rows if row["entry_id"] == 0])) is not None:
-                before, after = edit
+            await self._record_undone(connection, batch, states, is_whole=is_whole)
+            if change_of_file.changes_anything:
                 # the last step before the commit: nothing that is refused after it leaves the two apart
                 try:
-                    await self._files.put_back(owner, expected=after, text=before)
+                    former, text = await self._files.change_long_term(owner, change_of_file.apply)
                     if self._copies is not None:
                         await self._copies.keep(connection, self._files.long_term_path(owner))
-                    names.append(MEMORY_FILE)
-                    outcomes = [*_outcomes_of_file(before, after, lines), *outcomes]
+                    names += [MEMORY_FILE] if text != former else []
+                    outcomes = [*_outcomes_of_file(text, former, lines), *outcomes]
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not states and slices is None:
@@ -212,6 +253,60 @@ class Undo:
         if slices is not None:
             names, outcomes = [*slices.names, *names], [*slices.outcomes, *outcomes]
         return Undone(operation, author, tuple(names), _telling(outcomes), refused is not None)
+
+    async def _forget_words(
+        self, connection: aiosqlite.Connection, owner_id: int, batch: int, operation: str, states: States
+    ) -> None:
+        """Mark the words of memories that go, and take back the marks of a removal that is undone."""
+        await unmark(connection, batch, states)
+        gone = [entry_id for entry_id, state in states.items() if state is None]
+        # the messages of an import go with it, and who imports the file again means it
+        if operation == Operation.IMPORT or not gone:
+            return
+
+        async def read(sql: str, parameters: tuple[object, ...] = ()) -> list[Row]:
+            return list(await connection.execute_fetchall(sql, parameters))
+
+        numbers = json.dumps(gone)
+        for entry in await entries_where(read, "e.id IN (SELECT value FROM json_each(?))", (numbers,)):
+            await mark_words(connection, owner_id, None, entry, now_text(self._clock))
+
+    async def _record_undone(
+        self, connection: aiosqlite.Connection, batch: int, states: States, *, is_whole: bool
+    ) -> None:
+        now, ids = now_text(self._clock), json.dumps([*states])
+        # what the program has done since to an entry that is gone can't be taken back by itself
+        gone = json.dumps([entry_id for entry_id, state in states.items() if state is None])
+        await connection.execute(
+            "UPDATE changes SET undone_at = ? WHERE batch > ? AND undone_at IS NULL"
+            " AND entry_id IN (SELECT value FROM json_each(?))",
+            (now, batch, gone),
+        )
+        if is_whole:
+            await connection.execute("UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now, batch))
+        else:
+            await connection.execute(
+                "UPDATE changes SET undone_at = ? WHERE batch = ? AND entry_id IN (SELECT value FROM json_each(?))",
+                (now, batch, ids),
+            )
+
+
+async def _states_with(connection: aiosqlite.Connection, states: States, entry: int) -> dict[int, str | None]:
+    """Return the states of an entry, and of those that it has replaced in the same change, directly or not."""
+    wanted, grown = {entry}, True
+    while grown:
+        rows = await connection.execute_fetchall(
+            "WITH wanted AS (SELECT value FROM json_each(?))"
+            " SELECT id FROM entries WHERE superseded_by IN (SELECT value FROM wanted)"
+            # what it has put aside until a model has judged it
+            " UNION SELECT j.value FROM entries e, json_each(e.proposal, '$.replaces') j"
+            " WHERE e.id IN (SELECT value FROM wanted) AND e.proposal IS NOT NULL AND e.unconfirmed IS NULL",
+            (json.dumps([*wanted]),),
+        )
+        found = {int(row["id"]) for row in rows} & states.keys()
+        grown = not found <= wanted
+        wanted |= found
+    return {entry_id: state for entry_id, state in states.items() if entry_id in wanted} if entry in states else {}
 
 
 def _of_slices(slices: _Slices) -> Undone:
@@ -245,18 +340,29 @@ async def _standing(
     )
 
 
-async def _is_built_on(connection: aiosqlite.Connection, owner_id: int, number: int) -> bool:
-    """Whether a later change that stands has to do with the same things, so that it has to go first."""
-    touched = "SELECT entry_id FROM changes WHERE batch = :number"
+async def _is_built_on(
+    connection: aiosqlite.Connection, owner_id: int, number: int, states: States | None = None
+) -> bool:
+    """Return True if a later change that stands has to do with the same entries, so that it has to go first.
+
+    What the program itself has done to a new entry since, such as wording it better, goes with it. MEMORY.md is put
+    back line by line, so it is no reason. states: the entries that are meant, if those are not all of the change.
+    """
+    touched = "SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0"
+    touched += "" if states is None else " AND entry_id IN (SELECT value FROM json_each(:states))"
+    by_program = (
+        "(author = :program AND entry_id IN"
+        " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL))"
+    )
     # the owner of a withdrawn entry may have undone since what had shared it
     since = "undone_at >= (SELECT at FROM changes WHERE batch = :number AND operation = 'withdraw')"
     rows = await connection.execute_fetchall(
         f"SELECT 1 FROM changes WHERE owner_id = :owner AND entry_id IN ({touched})"
-        f" AND ((batch > :number AND undone_at IS NULL) OR (batch <> :number AND {since}))"
+        f" AND ((batch > :number AND undone_at IS NULL AND NOT {by_program}) OR (batch <> :number AND {since}))"
         " UNION ALL SELECT 1 FROM entries WHERE superseded_by IN"
-        " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL)"
-        f" AND superseded_by <> id AND id NOT IN ({touched})",
-        {"owner": owner_id, "number": number},
+        f" ({touched} AND before IS NULL) AND superseded_by <> id AND id NOT IN ({touched})",
+        {"owner": owner_id, "number": number, "program": Author.CONSOLIDATION}
+        | {"states": json.dumps([*states]) if states is not None else None},
     )
     return bool(list(rows))
 

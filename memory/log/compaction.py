@@ -11,7 +11,7 @@ import structlog
 from config.secrets import without_secrets
 from config.texts import in_english
 from memory.log.sessions import Marker, insert_marker
-from memory.messages import Message, Role, storable, worst
+from memory.messages import Message, Role, speaker_of, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
 
 if TYPE_CHECKING:
@@ -140,10 +140,13 @@ class CompactionService:
         removed, messages = transcript.messages[:cut], transcript.messages[cut:]
         if not removed or transcript.conversation_id is None:
             return None
-        summary = await self._summary(transcript.summary, removed)
-        content = without_secrets(summary or extract(transcript.summary, removed))
+        forgotten = await self.entries.forgotten(session.owner)
+        derived = [forgotten.masked(message) for message in removed]
+        earlier = transcript.summary  # masked already
+        summary = await self._summary(earlier, derived)
+        content = without_secrets(summary or extract(earlier, derived))
         # an archive is named by what it adds: with the earlier summary all would get the same name
-        topic = without_secrets(summary or extract(None, removed))
+        topic = without_secrets(summary or extract(None, derived))
         stem = f"archive-{self.clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         first_kept, conversation_id = messages[0].id, transcript.conversation_id
@@ -210,7 +213,7 @@ def format_transcript(messages: list[Message]) -> str:
     # what few messages leave of the whole goes to each of them: a long document shows more than its title
     share = max(MESSAGE_CHARACTERS, TRANSCRIPT_CHARACTERS // max(1, 2 * len(spoken)))
     lines = [
-        f"{message.role.value}{worst([message.provenance]).mark}: {_masked(message.content, share)}"
+        f"{speaker_of(message)}{worst([message.provenance]).mark}: {_masked(message.content, share)}"
         for message in spoken
     ]
     return _shortened("\n".join(lines), TRANSCRIPT_CHARACTERS)
@@ -218,7 +221,11 @@ def format_transcript(messages: list[Message]) -> str:
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
-    texts = [" ".join(without_secrets(message.content).split()) for message in messages if message.role is Role.USER]
+    texts = [
+        f"{f'{message.speaker}: ' if message.speaker else ''}{' '.join(without_secrets(message.content).split())}"
+        for message in messages
+        if message.role is Role.USER
+    ]
     share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(texts))))
     lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in texts if text)])
     if earlier is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -14,6 +14,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 log = structlog.get_logger(__name__)
+
+
+class Memory(Protocol):
+    """The working memory of a conversation (S3). Lists are copies; all of it may be called from any thread."""
+
+    def add(self, message: Message) -> None: ...
+
+    def add_many(self, messages: Iterable[Message]) -> None: ...
+
+    def all(self) -> list[Message]: ...
+
+    def recent(self, n: int) -> list[Message]: ...
+
+    def by_role(self, role: Role) -> list[Message]: ...
+
+    def clear(self) -> None: ...
+
+    def prune(self, max_tokens: int) -> int: ...
+
+    def count(self) -> int: ...
 
 
 class InMemoryConversation:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
+from dataclasses import replace
+from datetime import datetime, time
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,21 +14,27 @@ from config.texts import in_english
 from memory.errors import MnemeError
 from memory.files.notes import exchange_notes
 from memory.log.sessions import message_of
+from memory.store.forgotten import forgotten_words
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date
+    from zoneinfo import ZoneInfo
 
     from memory.clock import TimezoneLookup
     from memory.files.markdown import MarkdownFiles
     from memory.files.notes import Memory
     from memory.store.database import Database
     from memory.store.file_copies import FileCopies
+    from memory.store.forgotten import ForgottenWords
 
 log = structlog.get_logger(__name__)
 
+_MINUTE = re.compile(r"\[([01]\d|2[0-3]):([0-5]\d)\] User: ")
+"""How a note of an exchange begins."""
+# from the few turns that are due, and not from the messages of all chats
 _UNSETTLED = """
-SELECT t.outcome, m.* FROM turns t JOIN conversations c ON c.id = t.conversation_id
-JOIN owners o ON o.id = c.owner_id JOIN messages m ON m.turn_id = t.id
+SELECT t.outcome, m.* FROM turns t INDEXED BY unsettled_notes CROSS JOIN conversations c ON c.id = t.conversation_id
+CROSS JOIN owners o ON o.id = c.owner_id CROSS JOIN messages m ON m.turn_id = t.id
 WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retried') ORDER BY m.turn_id, m.id
 """
 
@@ -70,5 +79,25 @@ class DailyNotes:
                 return
 
     async def read(self, owner: str, now: datetime) -> Memory:
+        """Read the files of an owner, without the notes of exchanges of which something was forgotten since."""
         await self.settle(owner)
-        return await self._files.read(owner, now)
+        memory = await self._files.read(owner, now)
+        forgotten = await forgotten_words(self._database.rows, owner)
+        if not forgotten:
+            return memory
+        zone = self._zone_of(owner)
+        today = now.astimezone(zone).date()
+        recent = tuple((day, _remaining(notes, day, zone, forgotten)) for day, notes in memory.recent)
+        return replace(memory, today=_remaining(memory.today, today, zone, forgotten), recent=recent)
+
+
+def _remaining(notes: str, day: date, zone: ZoneInfo, forgotten: ForgottenWords) -> str:
+    def is_hidden(line: str) -> bool:
+        moment = _MINUTE.match(line)
+        # what a person wrote there by hand is theirs
+        if moment is None:
+            return False
+        at = time(int(moment[1]), int(moment[2]))
+        return forgotten.hides_note(line, datetime.combine(day, at, zone))
+
+    return "\n".join(line for line in notes.splitlines() if not is_hidden(line))

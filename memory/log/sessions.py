@@ -12,6 +12,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import owner_number
+from memory.store.forgotten import forgotten_words
 from memory.store.index import leave_session
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ LEFT JOIN markers k ON k.id = (SELECT max(id) FROM markers WHERE conversation_id
 LEFT JOIN entries e ON e.id = (
     SELECT a.id FROM markers f JOIN entries a ON a.id = f.archive_id AND a.deleted_at IS NULL
     WHERE f.conversation_id = c.id ORDER BY f.id DESC LIMIT 1)
-LEFT JOIN (messages m JOIN turns t ON t.id = m.turn_id AND t.outcome <> 'retried')
-    ON m.conversation_id = c.id AND m.id >= coalesce(k.first_kept_message_id, 0)
+-- no join with turns in brackets: SQLite would read the messages of all chats to make it
+LEFT JOIN messages m ON m.conversation_id = c.id AND m.id >= coalesce(k.first_kept_message_id, 0)
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.outcome = 'retried')
 WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id
 """
 SHARED_OWNER = "shared"
@@ -229,10 +231,24 @@ class SessionService:
 
     async def transcript(self, session_id: str) -> Transcript:
         """The current conversation as the model sees it, replayed from the newest marker on."""
-        kept = await _transcript(self._database, session_id)
+        kept = await self._without_forgotten(session_id, await _transcript(self._database, session_id))
         held_in = await self._database.private.database_of(session_id)
         # a private talk continues what was said before it
         return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
+
+    async def _without_forgotten(self, session_id: str, transcript: Transcript) -> Transcript:
+        """Return a transcript without forgotten words in its summary, which was made before."""
+        if transcript.summary is None:
+            return transcript
+        owner = await self._database.value("SELECT owner FROM sessions WHERE id = ?", (session_id,))
+        forgotten = await forgotten_words(self._database.rows, str(owner))
+        if not forgotten:
+            return transcript
+        made_at = await self._database.value(
+            "SELECT max(k.archived_at) FROM markers k JOIN conversations c ON c.id = k.conversation_id WHERE c.id = ?",
+            (transcript.conversation_id,),
+        )
+        return replace(transcript, summary=forgotten.masked_text(transcript.summary, from_text(made_at)))
 
 
 async def _transcript(database: Database, session_id: str) -> Transcript:

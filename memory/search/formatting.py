@@ -7,8 +7,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from config.secrets import without_secrets
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Passage, Provenance, Role, worst
@@ -31,11 +33,12 @@ TEXT_CHARACTERS = 300
 # the part of it that may stand before what is sought
 _BEFORE = 1 / 4
 _LONGEST_WORD = 40
+MAX_MASKED = 256
 
 
 def excerpt(text: str, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
-    """`text` in one line; of a long one the part that holds most of what is sought, cut between words."""
-    line = " ".join(text.split())
+    """Return `text` in one line and without secrets: of a long one the part with most of what is sought."""
+    line = " ".join(_masked(text).split())  # masked before it is cut: half a key is not recognised
     if len(line) <= most:
         return line
     before = int(most * _BEFORE)
@@ -56,6 +59,12 @@ def excerpt(text: str, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> 
         gap = line.rfind(" ", end - _LONGEST_WORD, end + 1)
         end = gap if gap > 0 else end
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+@lru_cache(maxsize=MAX_MASKED)
+def _masked(text: str) -> str:
+    """Return `text` without secrets. The same few messages are found turn after turn."""
+    return without_secrets(text)
 
 
 _ROLES = frozenset(Role)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ MOST = 4
 COVERED = 0.5
 """The share of the telling words that must stand in a memory for it to be meant."""
 _LOOKED_AT = 20
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,18 @@ class MemoryLookup:
             return []
         return _best(((_share(sought, memory.content), memory) for memory in await self._like(words, owner)), most)
 
+    async def naming(self, name: str, owner: str) -> list[NamedMemory]:
+        """Return all memories that name somebody or something, in whatever form of the word, and lines of MEMORY.md."""
+        sought = QueryTerms(name)
+        if not sought.terms:
+            return []
+        entries = [
+            NamedMemory(f"#{entry.id}", entry.content)
+            for entry in await self._entries.list(owner)
+            if entry.kind != Kind.ARCHIVE and entry.superseded_by is None
+        ]
+        return [memory for memory in entries + await self.lines(owner) if _share(sought, memory.content) == 1.0]
+
     async def stated_in(self, answer: str, owner: str, most: int = MOST) -> list[NamedMemory]:
         """The memories most of whose telling words stand in an answer, the best first."""
         memories = await self._like(answer, owner)
@@ -86,6 +100,12 @@ class MemoryLookup:
             for line in await self._long_term.lines(owner)
             if line.strip() not in of_entries
         ]
+
+
+def is_proper_name(name: str, text: str) -> bool:
+    """Return True if a text writes a word of a name with a capital letter."""
+    sought = QueryTerms(name)
+    return any(word[0].isupper() and bool(sought.term_counts(word)) for word in _WORD.findall(text))
 
 
 def _share(sought: QueryTerms, text: str) -> float:

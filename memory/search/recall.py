@@ -15,7 +15,8 @@ from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt, HitForm
 from memory.search.questions import asked_in, asks, leans, pieces_of
 from memory.search.ranking import Ranker, RankingRequest, by_features, neighbourhood
 from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
-from memory.store.entry import TYPED_KINDS
+from memory.store.entry import TYPED_KINDS, Kind
+from memory.store.forgotten import forgotten_words
 from memory.text.naming import wording
 from memory.text.sought import QueryTerms
 from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memory.search.ranking import Neighbourhood
     from memory.search.search import Found, Hit, Search
     from memory.store.database import Database
+    from memory.store.forgotten import ForgottenWords
     from memory.text.tokens import TokenCounter
 
 WORST_SHOWN = 0.3
@@ -70,6 +72,8 @@ CANDIDATES = PASSAGES
 """So many hits are ranked at the least."""
 SHORTEST_LINE = 12
 """Tokens that a line costs at the least."""
+NAMED_SCORE = 1.0
+"""The least score of an entry that has the whole query as its name."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
 
@@ -91,6 +95,14 @@ class RecallResult:
     def key(self) -> tuple[bool, int]:
         """What two of them have in common that show the same entry or exchange."""
         return _key(self.hit)
+
+    def is_hidden_by(self, forgotten: ForgottenWords) -> bool:
+        """Return True if it says what was forgotten since. A memory that was kept is no trace of another one."""
+        hit = self.hit
+        if hit.turn_id is None:
+            is_derived = hit.kind in (Kind.ARCHIVE, Kind.EPISODE)
+            return is_derived and forgotten.hides(hit.content, hit.created_at)
+        return forgotten.hides(self.said or self.text, hit.created_at, message_id=hit.id, turn_id=hit.turn_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +185,7 @@ class Recall:
             if (best := each.answer) is not None
         ]
         lines = PromptLines(tokens, self._counter, self.formatter(lookup.owner))
+        forgotten = await self.forgotten(lookup.owner or "")
         provenances: list[Provenance] = []
         messages: list[int] = []
         entries: list[int] = []
@@ -183,6 +196,8 @@ class Recall:
             if exchange.key in once:
                 continue
             once.add(exchange.key)
+            if exchange.is_hidden_by(forgotten):
+                continue
             if lines.add(exchange.hit, exchange.text, exchange.said):
                 provenances.append(exchange.provenance)
                 (entries if exchange.hit.turn_id is None else messages).append(exchange.hit.id)
@@ -232,14 +247,28 @@ class Recall:
         return [found for told, _, found in best_pieces if told >= LEAST_TOLD]
 
     async def recall(
-        self, query: str, owner: str | None, only: Filter, limit: int, *, numbered: bool = False
+        self,
+        query: str,
+        owner: str | None,
+        only: Filter,
+        limit: int,
+        *,
+        numbered: bool = False,
+        forgotten_too: bool = False,
     ) -> list[RecallResult]:
         """What fits `query`, best first; an exchange once, however many of its messages fit.
 
-        numbered: an exchange with the number of its message, from which one can read on.
+        numbered: an exchange with the number of its message, from which one can read on. forgotten_too: a person reads
+        their own log, where forgotten words are as they were.
         """
         hits, around = await self._best(query, owner, only, limit * 3)
-        return list(itertools.islice(self._shown(owner, query, hits, around, numbered=numbered), limit))
+        results = self._shown(owner, query, hits, around, numbered=numbered)
+        if owner is not None and not forgotten_too and (forgotten := await self.forgotten(owner)):
+            results = (result for result in results if not result.is_hidden_by(forgotten))
+        return list(itertools.islice(results, limit))
+
+    async def forgotten(self, owner: str) -> ForgottenWords:
+        return await forgotten_words(self._database.rows, owner)
 
     async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """The entry that has `name` as its name or as an alias, whole."""
@@ -272,7 +301,8 @@ class Recall:
             return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
 
         best = await self._ranker.ranked(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
-        most = best.scores[0] if best.scores else 0.0
+        # what is called so comes first, with a score of its own where nothing else fits
+        most = max(best.scores[0], NAMED_SCORE) if best.scores else NAMED_SCORE
         scored = [*((hit, most) for hit in called), *zip(best.hits, best.scores, strict=True)]
         return [replace(hit, score=score) for hit, score in scored[:limit]], best.around
 

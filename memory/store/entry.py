@@ -65,6 +65,17 @@ DEFAULT_PRIORITY: Mapping[str, Priority] = {
 """The priority of a kind where none is given (S4); of all other kinds it is normal."""
 
 
+class Nature(StrEnum):
+    """How long a memory matters, as the model that extracted it says."""
+
+    VITAL = "vital"
+    """It is in every prompt: allergies, blood type, emergency contacts, close people, home, phone."""
+    STATE = "state"
+    """It holds until something replaces it. The weekly tidying never archives it."""
+    EVENT = "event"
+    """It happened once. It fades, and is no line of MEMORY.md."""
+
+
 def default_priority(kind: Kind | str) -> Priority:
     return DEFAULT_PRIORITY.get(kind, Priority.NORMAL)
 
@@ -129,9 +140,11 @@ class Entry:
     quote: str | None = None  # the words of its message that bear it out
     unconfirmed: str | None = None  # why not; then it is found, but stands in no prompt unasked
     valid_until: datetime | None = None  # from then on it is history
-    proposal: str | None = None  # what confirming it does besides (`Proposal`)
+    # what confirming it does besides (`Proposal`); of a confirmed one: what it has put aside until a judgement
+    proposal: str | None = None
     shared_at: datetime | None = None  # since when the family may know it
     shared_by: str | None = None  # the name of the person who shared it
+    nature: str = Nature.STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +171,7 @@ class NewEntry:
     unconfirmed: str | None = None
     proposal: str | None = None
     shared_by: str | None = None
+    nature: Nature | str = Nature.STATE
 
 
 class Action(StrEnum):

@@ -133,6 +133,7 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
         "proposal": new.proposal,
         "shared_at": now if new.shared_by else None,
         "shared_by": new.shared_by,
+        "nature": new.nature,
     }
     values = ", ".join(f":{name}" for name in columns)
     cursor = await connection.execute(f"INSERT INTO entries ({', '.join(columns)}) VALUES ({values})", columns)

@@ -21,6 +21,31 @@ MIGRATIONS: tuple[Migration, ...] = (
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
     # 48: the cost of a call as the provider tells it; `cost` is computed from its tokens
     ("ALTER TABLE usage ADD COLUMN told_cost REAL",),
+    # 49: how long a memory matters (`Nature`); states that the weekly tidying had archived as faded come back
+    (
+        "ALTER TABLE entries ADD COLUMN nature TEXT NOT NULL DEFAULT 'state'",
+        "CREATE INDEX entries_on_page ON entries (owner_id) WHERE line IS NOT NULL OR nature = 'vital'",
+        "UPDATE entries SET archived_at = NULL WHERE archived_at IS NOT NULL AND superseded_by IS NULL",
+    ),
+    # 50: words that are forgotten, by their place in a message. through: the newest message by then; batch: the change
+    # that has marked them, whose undo takes that back
+    (
+        """CREATE TABLE forgotten (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+    batch INTEGER,
+    entry_id INTEGER NOT NULL,
+    message_id INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    begin_offset INTEGER NOT NULL,
+    end_offset INTEGER NOT NULL,
+    through INTEGER NOT NULL,
+    at TEXT NOT NULL
+)""",
+        "CREATE INDEX forgotten_of_owner ON forgotten (owner_id)",
+    ),
+    # 50: the name that a member of a group is logged under, as it is written, whatever they call themselves later
+    ("ALTER TABLE speakers ADD COLUMN name TEXT",),
 )
 """The migrations to the formats after it, in order. Each is a list of statements that run in one transaction."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)

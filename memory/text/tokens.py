@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from memory.messages import Message
 
-_DENSE = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001f000-\U0001faff\U00020000-\U0003ffff]")
-_LATIN = re.compile("[\x00-\u024f]")
+_DENSE = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001f000-\U0001faff\U00020000-\U0003ffff]+")
+_NOT_LATIN = re.compile("[^\x00-\u024f]+")
 
 MESSAGE_OVERHEAD = 4
 """Tokens that a message costs beyond its text: role and delimiters, as chat templates write them."""
@@ -31,11 +31,13 @@ _FIRST_RATES: Scripts = (0.25, 1.0, 0.25)
 
 
 def characters(text: str) -> Scripts:
+    """Return how many characters of each kind of script a text has."""
     if text.isascii():
         return len(text), 0, 0
-    latin = len(_LATIN.findall(text))
-    dense = len(_DENSE.findall(text))
-    return latin, dense, len(text) - latin - dense
+    # by whole stretches: a request counts all that it holds several times
+    beyond = "".join(_NOT_LATIN.findall(text))
+    dense = sum(map(len, _DENSE.findall(beyond)))
+    return len(text) - len(beyond), dense, len(beyond) - dense
 
 
 class TokenCounter:

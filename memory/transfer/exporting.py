@@ -44,6 +44,7 @@ TABLES: dict[str, str | None] = {
     "imported": _OF_OWNER,
     "markers": _OF_CONVERSATION,
     "changes": _OF_OWNER,
+    "forgotten": _OF_OWNER,
     "usage": _OF_SESSION,
     "inbox": _OF_SESSION,
     # a chat can have changed its owner: the reply belongs to whom its turn belongs to

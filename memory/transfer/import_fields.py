@@ -20,7 +20,7 @@ from memory.log.sessions import SHARED_OWNER, Address
 from memory.messages import Provenance
 from memory.reminders.reminder import ReminderState
 from memory.reminders.request import LONGEST_TEXT
-from memory.store.entry import Author, Operation, Priority, Proposal
+from memory.store.entry import Author, Nature, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
 from memory.text.naming import name_key
@@ -48,6 +48,7 @@ TAKEN = (
     "imported",
     "markers",
     "changes",
+    "forgotten",
     "reminders",
 )
 """The tables that an import takes, in the order in which rows can refer to each other."""
@@ -117,6 +118,7 @@ _BY_NAME: Mapping[str, Check] = {
     **dict.fromkeys(("before", "after"), _text(8 * _MOST_TEXT)),
     **dict.fromkeys(("tags", "steps"), _json(_list_of(_text()))),
     "priority": _one_of(Priority),
+    "nature": _one_of(Nature),
     "author": _one_of(Author),
     "operation": _one_of(Operation),
     "provenance": _one_of(Provenance),

@@ -51,16 +51,18 @@ class ModelSummarizer:
 
 
 class ModelConsolidator:
-    """Asks the fast model for the JSON of a consolidation.
+    """Asks the fast model for the JSON of a consolidation, or for plain text.
 
     Args:
         purpose: The name of its calls in the usage log.
+        json: Whether the prompt asks for JSON. A strict server would turn plain text into it.
     """
 
-    def __init__(self, model: ChatModel, clock: Clock, purpose: str = "consolidation") -> None:
+    def __init__(self, model: ChatModel, clock: Clock, purpose: str = "consolidation", *, json: bool = True) -> None:
         self._model = model
         self._clock = clock
         self._purpose = purpose
+        self._json = json
 
     async def __call__(self, prompt: str, seconds: float) -> Completion:
         """Return the answer to `prompt` within `seconds`, however many models are tried.
@@ -73,7 +75,7 @@ class ModelConsolidator:
             steady=True,
             low_effort=True,
             purpose=self._purpose,
-            json=True,
+            json=self._json,
             background=True,
             whole=True,
             seconds=max(seconds, 0.0),

@@ -22,6 +22,8 @@ MARGIN = 0.9
 """The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
 MEMORY_TOKENS = 8_000
 """What `# Memory` may cost in a large window; in a small one it is a quarter of what is free."""
+LEFT_OUT_STEP = 4
+"""Lines of a day's notes are left out by so many at a time."""
 RELEVANT_TOKENS = 1_200
 """What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
 
@@ -126,11 +128,14 @@ def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
     # MEMORY.md gets at most half; of the rest today's notes and those of all other days get half each, and what one
     # part does not need goes to the others
     long_term = budget.cut(memory.long_term, tokens // 2)
-    remaining = max(0, tokens - budget.text(long_term))
-    today_cost = budget.text(memory.today)
+    # in steps, since the estimate and today's notes change with every message: a cut that moves makes the cache cold
+    step = _step(tokens)
+    remaining = max(0, tokens - _up(budget.text(long_term), step))
+    today_cost = _up(budget.text(memory.today), step)
     costs = [budget.text(notes) for _, notes in memory.recent]
     today = max(remaining // 2, remaining - sum(costs))
     recent = _shares(costs, remaining - min(today, today_cost))
+    recent = [cost if share >= cost else share - share % (step // 4) for share, cost in zip(recent, costs, strict=True)]
     return replace(
         memory,
         long_term=long_term,
@@ -141,6 +146,15 @@ def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
             if (note_lines := _newest_lines(notes, share, budget))
         ),
     )
+
+
+def _step(tokens: int) -> int:
+    """Return a sixteenth of a budget: the size of the steps in which its parts change."""
+    return max(4, tokens // 16)
+
+
+def _up(cost: int, step: int) -> int:
+    return -(-cost // step) * step
 
 
 def _shares(costs: Sequence[int], tokens: int) -> list[int]:
@@ -166,6 +180,8 @@ def _newest_lines(notes: str, tokens: int, budget: Budget) -> str:
         if tokens < 0:
             break
         retained.append(line)
+    # several lines more are left out than have to be, or the next estimate would move the cut
+    retained = retained[: len(retained) - (LEFT_OUT_STEP - (len(lines) - len(retained))) % LEFT_OUT_STEP] or retained
     return "\n".join([_left_out(len(lines) - len(retained)), *reversed(retained)])
 
 

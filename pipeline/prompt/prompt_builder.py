@@ -17,10 +17,12 @@ from memory.files.notes import Memory, without_visible
 from memory.ledger.page import format_line
 from memory.log.sessions import GUEST
 from memory.messages import Message, Passage, Role, worst
+from memory.search.activation import UNASKED_SHARE
 from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.questions import asked_in, asks
 from memory.search.search import NOTHING
 from pipeline.prompt.budget import fitted
+from pipeline.prompt.long_term import TODAY_HEADER, LongTermText, with_vital, without_hidden
 from pipeline.prompt.prompts import (
     GUEST_HINT,
     MEMORY_HEADER,
@@ -35,6 +37,7 @@ from pipeline.prompt.prompts import (
     SHARED_HEADER,
     SUMMARY_HEADER,
     TASK_HINT,
+    UNASKED_HEADER,
     PromptStyle,
     fenced,
     plain_examples,
@@ -45,6 +48,7 @@ from pipeline.tools.media import SKILL_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from memory.clock import Clock, TimezoneLookup
     from memory.facts.sharing import Sharing
@@ -63,6 +67,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+STATEMENT_SHARE = 3
+"""The part of the tokens for earlier talk that is shown to a message which asks for nothing: a third."""
 SHARED_TOKENS = 300
 MOST_SHARED = 40
 SHARED_CHARACTERS = 300
@@ -85,6 +91,7 @@ class Stable:
 
     message: Message
     baseline: tuple[Activated, ...]
+    unasked: tuple[Activated, ...]  # what is in it because it is strong
     shown: AlreadyInPrompt
     pool: Pool | None  # what else may activate
     unreadable: str | None = None  # why a file is not in it, in a sentence
@@ -162,29 +169,62 @@ class PromptBuilder:
         if self.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
             parts.append(skill_prompt(await self.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
+        memory, long_term = Memory("", "", ()), LongTermText("")
         if self.files is not None:
             memory = await self.files.read(session.owner, self.clock())
             unreadable = memory.unreadable
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
             unseen = without_visible(memory, visible.messages, self.zone_of(session.owner))
-            memory = fitted(unseen, budget.memory, budget)
-            context, already_in_prompt = memory.to_context(), already_in_prompt.with_lines(memory.long_term)
-            log.info(f"Memory context: {len(context)} chars")
-            lines += memory.long_term.splitlines()
-            parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
+            memory, long_term = await self._fitted(session, unseen, visible, budget)
+            already_in_prompt = already_in_prompt.with_lines(long_term.whole)
+            lines += long_term.whole.splitlines()
         pool: Pool | None = None
         baseline: tuple[Activated, ...] = ()
+        unasked: tuple[Activated, ...] = ()
         if (memories := self.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
             pool = await memories.activation.pool(session.owner, room, lookup)
             baseline = memories.activation.baseline(pool, room, budget.text, already_in_prompt)
+            room -= sum(memory.tokens for memory in baseline)
+            visible_too = already_in_prompt.with_messages(visible.messages)
+            unasked = memories.activation.unasked(
+                pool, baseline, room // UNASKED_SHARE, budget.text, self._today(session).date(), visible_too
+            )
+        strong = [activated_memory.line for activated_memory in unasked]
+        sections = ["\n".join([TODAY_HEADER, *long_term.today])] if long_term.today else []
+        sections += ["\n".join([UNASKED_HEADER, *strong])] if strong else []
+        context = memory.to_context(*sections)
+        log.info(f"Memory context: {len(context)} chars")
+        parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
         rules = [activated_memory.line for activated_memory in baseline]
         parts += ["\n".join([RULES_HEADER, *rules])] if rules and not style.plain else []
         if visible.summary and not visible.summary_provenance.is_foreign:
             parts.append(_summary(visible, budget))
         message = Message(Role.SYSTEM, "\n\n".join(parts), self.clock())
-        return Stable(message, baseline, already_in_prompt, pool, unreadable, (*lines, *rules))
+        return Stable(message, baseline, unasked, already_in_prompt, pool, unreadable, (*lines, *strong, *rules))
+
+    async def _fitted(
+        self, session: Session, memory: Memory, visible: Transcript, budget: Budget
+    ) -> tuple[Memory, LongTermText]:
+        """Return the files within their budget, and MEMORY.md as the prompt shows it."""
+        if self.memories is None:
+            memory = fitted(memory, budget.memory, budget)
+            return memory, LongTermText(memory.long_term)
+        turns = {message.turn_id for message in visible.messages if message.turn_id is not None}
+        lines = await self.memories.activation.page_lines(session.owner, turns, self._today(session))
+        written = set(memory.long_term.splitlines())
+        vital = [line for line, was_written in lines.vital if not was_written or line in written]
+        divided = without_hidden(memory.long_term, lines)
+        memory = fitted(replace(memory, long_term=divided.whole), budget.memory, budget)
+        # divided again: what was cut may be of either part
+        long_term = with_vital(without_hidden(memory.long_term, lines), vital, budget)
+        return replace(memory, long_term=long_term.text), long_term
+
+    def _today(self, session: Session) -> datetime:
+        """Return the beginning of the owner's day."""
+        now = self.clock().astimezone(self.zone_of(session.owner))
+        return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
     async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
         """What the next request of a session to a model costs without its new message."""
@@ -213,19 +253,28 @@ class PromptBuilder:
         """
         tokens, memories = budget.relevant, self.memories
         shared, besides = await self._shared(session, stable.shown, budget)
+        # what was said before stands in no later request: to a message that asks for nothing less of it is shown
+        asked = asks(question) or bool(asked_in(question))
+        earlier_tokens = tokens if asked else tokens // STATEMENT_SHARE
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, besides, tokens), self._in_graph(session, question)
+            self._earlier(lookup, visible, besides, earlier_tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
-            used = sum(memory.tokens for memory in stable.baseline)
+            used = sum(memory.tokens for memory in (*stable.baseline, *stable.unasked))
             used += budget.text(RULES_HEADER) if stable.baseline else 0
             remaining = budget.activation(memories.activation_tokens) - used
             # what was captured of the very message that is answered needs no second place in its request
             seen = (budget.capped(message, budget.message) for message in (*visible.messages, *answered))
             already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
+            chosen = (*stable.baseline, *stable.unasked)
             context = memories.activation.contextual(
-                stable.pool, stable.baseline, remaining, budget.text, already_in_prompt
+                stable.pool,
+                chosen,
+                remaining,
+                budget.text,
+                already_in_prompt,
+                unasked_since=self._today(session).date(),
             )
         plain = self.style.plain
         memory_lines = [memory.line for memory in context]

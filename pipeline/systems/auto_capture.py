@@ -1,23 +1,32 @@
-"""AutoCapture (15): what the user's own words ask for, prefer, forbid or correct is kept, without a model (S4)."""
+"""AutoCapture (15): what the user's own words ask for, forbid or correct is kept at once, without a model (S4).
+
+What else they state is only found here. A model judges it after the turn (`bot/jobs/capturing.py`).
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from config.secrets import secret_in
 from config.texts import N_, _, listed, unstopped
 from memory.buttons import Button, Notice, edit_button, share_button, undo_button
-from memory.capture.capture import captured, is_for_all, objects, requested, restated, to_forget
-from memory.capture.classifier import CaptureKind
+from memory.capture.capture import is_for_all, objects, proposed, requested, resuming, to_forget
+from memory.capture.certainty import hands_over_text, is_certain_order
+from memory.capture.new_entry import new_entry
+from memory.capture.values import with_value
+from memory.consolidation.capture_review import Heard
 from memory.errors import MemoryRefused
-from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
+from memory.facts.fact import Doubt, is_typed
+from memory.facts.fact_store import Learned
+from memory.facts.noted import noted_text
 from memory.imports.memories import is_list
 from memory.ledger.page import appending, format_line
 from memory.messages import Provenance, Role
-from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
+from memory.store.entry import Author, Kind, NewEntry, Operation, Proposal
+from memory.store.entry_rows import looks_like
+from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,21 +34,20 @@ if TYPE_CHECKING:
 
     from memory.capture.capture import Captured
     from memory.clock import TimezoneLookup
-    from memory.facts.checker import FactChecker
-    from memory.facts.fact_store import FactStore, Learned
+    from memory.facts.corrections import Corrections
     from memory.facts.learning import Learning
     from memory.facts.sharing import Sharing
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
     from memory.ledger.page import LongTermMemory
-    from memory.log.sessions import Session, SessionService
+    from memory.log.sessions import SessionService
     from memory.messages import Message
     from memory.search.lookup import MemoryLookup, NamedMemory
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 
-    # the memory that a capture becomes, and those that it takes the place of
-    _Plan = tuple[NewEntry, list[Entry]]
+    # a statement that is stored at once, and the memories that it may take the place of
+    _Plan = tuple[Captured, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 
@@ -47,14 +55,11 @@ _NOT_SHARED = N_("Noted for this chat alone, which is no part of the family: {co
 
 _A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
 
-# later than all that was captured, so that only what is alike is looked at
-_NO_MESSAGE = sys.maxsize
-LOOK_SECONDS = 10.0
-"""How long a turn waits for the look that says what a correction takes the place of."""
 MOST_TO_FORGET = 3
 """Memories that are offered where somebody asks to forget something."""
-BEFORE = 10
-"""Messages of the conversation that the look sees before the correction, for what "no" answers."""
+MAX_TOLD_CHARS = 300
+MAX_TALK_MESSAGES = 3
+"""Earlier messages of the user that a correction such as "no, 15 March" may be about."""
 
 
 @dataclass(slots=True)
@@ -70,6 +75,15 @@ class _Outcome:
     change: int | None = None
     to_forget: list[NamedMemory] = field(default_factory=list)
     doubted: list[NamedMemory] = field(default_factory=list)
+    candidates: list[Captured] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """What was said before: ids of the user's latest messages, and of the memories that the last answer states."""
+
+    messages: tuple[int, ...]
+    stated: tuple[int, ...]
 
 
 @dataclass(eq=False)
@@ -77,9 +91,10 @@ class AutoCapture:
     """Captures from the words that the user typed; forwarded and attached text never writes memory.
 
     What it asks to remember becomes a note that stands in MEMORY.md too, and what it asks to forget is offered for one
-    tap. What else is stated becomes memories; a correction takes the place of what a second look by a model says that
-    it corrects. All of one message is one change of memory, which one undo takes back. tells: whether a session is told
-    of what nobody asked for.
+    tap. Orders to the bot and corrections of what is known are stored at once; what a correction may replace leaves
+    the prompts until a model has judged it. What else is stated becomes `Turn.heard`. All that is written of one
+    message is one change of memory, which one undo takes back. tells: whether a session is told of what nobody asked
+    for.
     """
 
     name = "AutoCapture"
@@ -87,8 +102,7 @@ class AutoCapture:
     ledger: Ledger
     memory: LongTermMemory
     learning: Learning
-    facts: FactStore
-    checker: FactChecker
+    corrections: Corrections
     sessions: SessionService
     zone_of: TimezoneLookup
     lookup: MemoryLookup
@@ -115,13 +129,24 @@ class AutoCapture:
                 continue
             for_all = self.sharing.enabled and is_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
-            outcome = await self._keep(turn.session, message, sharer)
+            outcome = await self._keep(turn, message, sharer)
             if objects(message.content):
                 outcome.doubted = await self.lookup.stated_in(
                     await self._answer(turn), turn.session.owner, MOST_TO_FORGET
                 )
-            turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
+            written = [learned.entry.id for learned in outcome.learned if not learned.known]
+            turn.written_entries += written
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
+            turn.heard.append(
+                Heard(
+                    turn.session.owner,
+                    message.content,
+                    message.speaker,
+                    tuple(outcome.candidates),
+                    tuple(written),
+                    outcome.change,
+                )
+            )
             not_shared = for_all and not of_family
             notices = _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
@@ -134,8 +159,13 @@ class AutoCapture:
         messages = (await self.sessions.transcript(turn.session.id)).messages
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
-    async def _keep(self, session: Session, message: Message, sharer: str | None) -> _Outcome:
-        """Write what a message asks to remember and states, as one change. sharer: who shares its note, or None."""
+    async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
+        """Write what a message asks to remember, orders and corrects, as one change.
+
+        Args:
+            sharer: The person who shares its note, if anybody does.
+        """
+        session = turn.session
         owner = session.owner
         outcome = _Outcome()
         request = requested(message.content)
@@ -143,11 +173,10 @@ class AutoCapture:
         if (forget := to_forget(text)) is not None:
             text = forget.besides
             outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MOST_TO_FORGET)
-        statements = captured(text)
         note = await self._new_note(owner, request.what, outcome) if request is not None else None
-        plans = [
-            plan for statement in statements if (plan := await self._plan(session, message, statement)) is not None
-        ]
+        plans = await self._plans(turn, text, outcome)
+        if not outcome.refusals and (secret := told_secret(text)) is not None:
+            outcome.refusals.append(str(looks_like(secret)))
         if note is None and not plans:
             return outcome
         day = message.created_at.astimezone(self.zone_of(session.id)).date()
@@ -157,11 +186,62 @@ class AutoCapture:
                 if sharer is not None and outcome.note_entry is not None:
                     outcome.note_entry = await change.share(outcome.note_entry, sharer)
                     outcome.shared = True
-            await self._learn(change, owner, plans, outcome)
+            for capture, doubted in plans:
+                await self._store(change, owner, capture, doubted, message.speaker, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
             await self._note_again(owner, _note_line(outcome.note, day), outcome)
         return outcome
+
+    async def _plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
+        """Return what is stored at once, with what that may replace; all else becomes a candidate."""
+        owner = turn.session.owner
+        plans: list[_Plan] = []
+        captures = proposed(text)
+        resumed = resuming(text)
+        is_handed_over = hands_over_text(text)
+        former = await self._edited(turn)
+        if former and captures and not is_handed_over:
+            # the order in a message tells which sentence was edited
+            pairs = zip(captures, former, strict=False) if len(captures) == len(former) else [(captures[0], former[0])]
+            return [(c, [entry]) for c, entry in pairs if not same_words(c.text, entry.content)]
+        talk = await self._talk(turn) if any(capture.may_replace for capture in captures) else _Talk((), ())
+        for capture in captures:
+            if (secret := secret_in(capture.text)) is not None:
+                outcome.refusals.append(str(looks_like(secret)))
+                continue
+            if capture.text == (resumed.text if resumed is not None else None):
+                continue
+            is_order = is_certain_order(text, capture)
+            if not is_order and (capture.is_standing or is_handed_over or not capture.may_replace):
+                outcome.candidates.append(capture)
+                continue
+            if await self.learning.reinforce_known(owner, capture.text) is not None:
+                continue
+            doubted = await self.corrections.doubted(owner, capture, talk.stated, talk.messages)
+            # what corrects nothing that is known, and can't be understood alone, is for a model to read
+            if is_order or doubted:
+                plans.append((capture, doubted))
+            else:
+                outcome.candidates.append(capture)
+        if resumed is not None and not is_handed_over:
+            rules = await self.corrections.ended_by(owner, resumed.text)
+            plans += [(resumed, rules)] if rules else []
+        return plans
+
+    async def _edited(self, turn: Turn) -> list[Entry]:
+        """Return what was captured of the message that the turn's one is the edited form of."""
+        text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
+        return await self.corrections.from_message(turn.session.id, text) if text is not None else []
+
+    async def _talk(self, turn: Turn) -> _Talk:
+        messages = (await self.sessions.transcript(turn.session.id)).messages
+        typed = [message.id for message in messages if is_typed(message) and message.id is not None]
+        answer = await self._answer(turn)
+        stated = await self.lookup.stated_in(answer, turn.session.owner) if answer else []
+        return _Talk(
+            tuple(typed[-MAX_TALK_MESSAGES:]), tuple(memory.entry for memory in stated if memory.entry is not None)
+        )
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
         """Store an explicit request to remember: an entry whose line is also written into MEMORY.md."""
@@ -189,44 +269,39 @@ class AutoCapture:
         except MemoryRefused as error:
             outcome.note, outcome.note_refused = None, str(error)
 
-    async def _learn(self, change: Change, owner: str, plans: Sequence[_Plan], outcome: _Outcome) -> None:
-        for new, replaces in plans:
-            # two sentences of a message may replace the same
-            holding = [entry for entry in replaces if await change.is_current(entry)]
-            try:
-                learned = await self.learning.learn_in(change, owner, new, holding[0].name if holding else None)
-            except MemoryRefused as error:
-                outcome.refusals.append(str(error))
-                continue
-            outcome.learned.append(learned)
-            for other in holding[1:]:
-                if other.id != learned.entry.id:
-                    await change.supersede_by_known(other, learned.entry)
+    async def _store(
+        self,
+        change: Change,
+        owner: str,
+        capture: Captured,
+        doubted: Sequence[Entry],
+        speaker: str | None,
+        outcome: _Outcome,
+    ) -> None:
+        """Store an order or a correction, and put aside what it may replace until a model has judged that."""
+        aside = [entry for entry in doubted if await change.is_current(entry)]
+        former = aside[0] if aside else None
+        text = with_value(former.content, capture.text) if former is not None and capture.leans_on_talk else None
+        new = new_entry(capture, former, speaker, text)
+        waits = Proposal(replaces=tuple(entry.id for entry in aside)).to_text()
+        try:
+            learned = await self.learning.learn_in(change, owner, replace(new, proposal=waits))
+        except MemoryRefused as error:
+            outcome.refusals.append(str(error))
+            return
+        if learned.entry.proposal != waits:  # it was known, or waited to be confirmed
+            await change.propose(learned.entry, None, waits)
+        for entry in aside:
+            if entry.id != learned.entry.id:
+                await change.put_aside(entry, learned.entry, Doubt.OUTDATED)
+        outcome.learned.append(replace(learned, superseded=former))
 
-    async def _plan(self, session: Session, message: Message, captured: Captured) -> _Plan | None:
-        """What a capture is to become, and what it takes the place of; None where it is known."""
-        if not captured.may_replace:
-            return _new_entry(captured, None, message.speaker), []
-        if await self.learning.reinforce_known(session.owner, captured.text) is not None:
-            return None
-        look = await self._look(session, message, captured)
-        replaces = [memory.entry for memory in look.replaces if memory.entry is not None]
-        if look.repeats and not replaces:
-            await self.learning.reinforce_known(session.owner, look.repeats[0].text)
-            return None
-        return _new_entry(captured, replaces[0] if replaces else None, message.speaker), replaces
 
-    async def _look(self, session: Session, message: Message, captured: Captured) -> CheckedFact:
-        """What a model says that a correction replaces or repeats: nothing where it is unsure, or does not answer."""
-        fact = Fact("", captured.text, Kind.FACT, citation=Citation(None, captured.text), person=message.speaker)
-        memories = await self.facts.related(session.owner, [fact], _NO_MESSAGE)
-        if not memories:
-            return CheckedFact(fact)
-        before = (await self.sessions.transcript(session.id)).messages[-BEFORE:]
-        excerpt = Excerpt([message], self.zone_of(session.id), before)
-        deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
-        (checked,), _none = await self.checker.check([fact], excerpt, memories, deadline)
-        return checked if checked.doubt is None else CheckedFact(fact)
+def told_secret(text: str) -> str | None:
+    """Return the kind of a secret that a short message tells, and does not only ask about or paste."""
+    if len(text) > MAX_TOLD_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
+        return None
+    return secret_in(text)
 
 
 def _note_line(note: str, day: date) -> str:
@@ -242,7 +317,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     news = [learned for learned in outcome.learned if tells and (learned.superseded is not None or not learned.known)]
     refusals = [
         *([outcome.note_refused] if outcome.note_refused is not None else []),
-        *(outcome.refusals if tells else []),
+        *(dict.fromkeys(outcome.refusals) if tells else []),
     ]
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     lines += [
@@ -280,7 +355,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
         text = _(_NOT_SHARED if not_shared else text, content=unstopped(about))
         edits = [edit_button(written.id, about)] if written is not None else []
     elif news:
-        text, about, written = _notice_text(news[0]), news[0].entry.content, news[0].entry
+        text, about, written = noted_text(news[0]), news[0].entry.content, news[0].entry
     else:
         return lines
     if of_family and written is not None and written.shared_at is None:
@@ -291,53 +366,3 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
 
 def _forgetting(memory: NamedMemory) -> Button:
     return Button(_("Forget"), memory.forget, memory.content)
-
-
-def _notice_text(learned: Learned) -> str:
-    content, former = unstopped(learned.entry.content), learned.superseded
-    if former is None:
-        return _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(learned.entry.kind), content=content)
-    return _("Noted: {content} (was: {former}; /undo takes it back)", content=content, former=unstopped(former.content))
-
-
-def _is_of_the_speaker(captured: Captured) -> bool:
-    """Whether it is said of oneself, so that in a group it matters who says it."""
-    return not captured.is_standing and captured.kind is not CaptureKind.CONSTRAINT
-
-
-def _kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
-    """The kind and priority of a capture. Only standing instructions to the bot go into every request (S4)."""
-    if captured.is_standing:
-        is_policy = captured.kind is CaptureKind.CONSTRAINT
-        return (Kind.POLICY, None) if is_policy else (Kind.PREFERENCE, Priority.HIGH)
-    if captured.is_change:
-        return Kind.FACT, None
-    return {
-        CaptureKind.FACT: (Kind.FACT, None),
-        CaptureKind.PREFERENCE: (Kind.PREFERENCE, None),
-        CaptureKind.CONSTRAINT: (Kind.FACT, Priority.HIGH),
-        CaptureKind.DECISION: (Kind.DECISION, None),
-        CaptureKind.CORRECTION: (Kind.FACT, Priority.HIGH),
-    }[captured.kind]
-
-
-def _new_entry(captured: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
-    """The memory that a capture becomes; former: what it corrects, speaker: who says so in a group."""
-    kind, priority = _kind_of(captured)
-    text = f"{speaker}: {captured.text}" if speaker and _is_of_the_speaker(captured) else captured.text
-    if former is None:
-        return NewEntry(text, stem=kind, kind=kind, priority=priority, author=Author.CAPTURE)
-    # what corrects a rule is a rule, and what corrects a wish is none
-    given_priority = priority if former.kind == kind else None
-    restated_text = (
-        restated(former.content, captured.corrects, captured.becomes)
-        if captured.corrects and captured.becomes
-        else None
-    )
-    return NewEntry(
-        restated_text or text,
-        kind=former.kind,
-        priority=given_priority or Priority(former.priority),
-        author=Author.CAPTURE,
-        quote=captured.text if restated_text else None,
-    )

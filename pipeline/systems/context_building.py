@@ -116,7 +116,7 @@ class ContextBuilding:
         turn.found = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
         turn.context = self._builder.request(stable, volatile, spoken)
         turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
-        turn.activated = (*stable.baseline, *volatile.activated)
+        turn.activated = (*stable.baseline, *stable.unasked, *volatile.activated)
         turn.recalled = volatile.text.messages
         turn.recalled_notes = volatile.text.entries
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from memory.buttons import Keyboard
     from memory.clock import Clock
+    from memory.consolidation.capture_review import Heard
     from memory.log.daily_notes import DailyNotes
     from memory.log.turn_log import TurnLog
     from memory.store.notices import PendingNotices
@@ -52,7 +53,7 @@ class ReplyDelivery:
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         # shown in a private talk, notices would be deleted with it, and so would their buttons
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
-        turn.notices += [notice.line for notice in waiting]
+        turn.notices = [*(notice.line for notice in waiting), *turn.notices]  # in the order in which they came up
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settled_task(turn)
@@ -141,15 +142,22 @@ def _keyboard(turn: Turn) -> Keyboard:
 
 
 class MemoryPersist:
-    """Writes `[HH:mm] User: ... | Assistant: ...` into the note of the day of the answer."""
+    """Writes `[HH:mm] User: ... | Assistant: ...` into the note of the day of the answer.
+
+    hear: is given what AutoCapture has found in the messages of the turn, and the number of the turn.
+    """
 
     name = "MemoryPersist"
 
-    def __init__(self, notes: DailyNotes | None) -> None:
+    def __init__(self, notes: DailyNotes | None, hear: Callable[[Heard, int], None] | None = None) -> None:
         self._notes = notes
+        self._hear = hear
 
     async def process(self, turn: Turn) -> None:
         """Bring the notes in step with the log. A failure is logged and never reaches the user's answer."""
+        if self._hear is not None and turn.committed_as is not None:
+            for heard in turn.heard:
+                self._hear(heard, turn.committed_as)
         if self._notes is not None:
             await self._notes.settle(turn.session.owner)
 

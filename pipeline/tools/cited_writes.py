@@ -15,6 +15,7 @@ from memory.buttons import Notice, right_or_wrong
 from memory.facts.checker import Forgetting
 from memory.facts.fact import MOST_BORROWED, CheckedFact, Citation, Doubt, Excerpt, Fact, foreign_words, typed_source
 from memory.store.entry import Author, Kind, NewEntry
+from pipeline.tools.toolbox import ToolFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from memory.facts.checker import FactChecker
     from memory.facts.fact import KnownMemory
     from memory.ledger.entries import EntryStore
+    from memory.messages import Message
     from memory.store.entry import Proposal
     from pipeline.tools.toolbox import ToolContext
 
@@ -52,24 +54,30 @@ class CitedWrites:
         self._entries = entries
         self._zone_of = zone_of
 
-    def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
-        """What a citation proves by itself: enough for notes and names, which no prompt contains unasked."""
-        at = typed_source(Citation(None, quote), context.messages)
+    async def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
+        """Return what a citation proves by itself: enough for notes and names, which no prompt contains unasked.
+
+        Raises ToolFailed if the words were forgotten.
+        """
+        messages = await self._citable(context, text, quote)
+        at = typed_source(Citation(None, quote), messages)
         if at is None:
             return Cited()
-        speakers = [message.speaker for message in context.messages if message.speaker]
-        trusted = len(foreign_words(text, context.messages, speakers)) <= MOST_BORROWED
-        return Cited(quote, context.messages[at].id, trusted)
+        speakers = [message.speaker for message in messages if message.speaker]
+        trusted = len(foreign_words(text, messages, speakers)) <= MOST_BORROWED
+        return Cited(quote, messages[at].id, trusted)
 
     async def check(
         self, context: ToolContext, text: str, quote: str, memories: Sequence[KnownMemory] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
-        """A fact for prompts, with the verdict of a second look."""
+        """Return a fact for prompts, with the verdict of a second look. Raises ToolFailed for forgotten words."""
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
-        if typed_source(citation, context.messages) is None:
+        messages = await self._citable(context, text, quote)
+        if typed_source(citation, messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
-        (checked,), _none = await self._checker.check([fact], self._excerpt(context), memories, _deadline())
+        excerpt = Excerpt(messages, self._zone_of(context.session_id))
+        (checked,), _none = await self._checker.check([fact], excerpt, memories, _deadline())
         # not dropped as foreign: the user has typed the quote at least, and is asked about the rest
         return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
@@ -112,6 +120,16 @@ class CitedWrites:
         """Keep a change of what is there already as a proposal, ask the user, and say so to the model."""
         new = NewEntry(description, stem=PROPOSED, kind=Kind.NOTE, proposal=proposal.to_text())
         return await self.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+
+    async def _citable(self, context: ToolContext, text: str, quote: str) -> Sequence[Message]:
+        """Return the messages in view as they may be cited. Raises ToolFailed if that was forgotten."""
+        forgotten = await self._entries.forgotten(context.owner)
+        if not forgotten:
+            return context.messages
+        messages = [forgotten.masked(message) for message in context.messages]
+        if typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
+            raise ToolFailed("The user had this forgotten, so nothing was kept: it can be kept once they say it again.")
+        return messages
 
     def _excerpt(self, context: ToolContext) -> Excerpt:
         return Excerpt(context.messages, self._zone_of(context.session_id))

@@ -6,17 +6,18 @@ blindly, and history_search (S2).
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.facts.fact import Doubt, KnownMemory
-from memory.facts.learning import workflow_text
+from memory.facts.fact import Doubt, Fact, KnownMemory
+from memory.facts.learning import steps_of, workflow_text
 from memory.ledger.page import replacing
 from memory.messages import Passage, Provenance
 from memory.search.activation import format_record
-from memory.store.entry import Action, Author, Kind, NewEntry, Priority, Proposal
+from memory.store.entry import TYPED_KINDS, Action, Author, Kind, NewEntry, Priority, Proposal
 from pipeline.tools.cited_writes import Quote  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memory.consolidation.weekly import WeeklyConsolidation
+    from memory.facts.fact_store import FactStore
     from memory.facts.learning import Learning, Procedures
     from memory.files.history import HistoryFiles
     from memory.ledger.entries import EntryStore
     from memory.ledger.page import LongTermMemory
     from memory.search.reading import MemoryStats
+    from memory.store.entry import Entry
     from pipeline.tools.cited_writes import CitedWrites
 
 LONGEST_OUTCOME = 500
@@ -51,7 +54,7 @@ class _Notes:
 
     async def note_add(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Keep a note that can be found later by search. Short, telling name."""
-        cited = self._writes.cited(context, quote, content)
+        cited = await self._writes.cited(context, quote, content)
         new = NewEntry(
             content, name=name, author=Author.MODEL, trusted=cited.trusted, source_message_id=cited.message_id
         )
@@ -88,12 +91,12 @@ class _Notes:
         return f"{entry.name} is also called {', '.join(entry.aliases)}"
 
     async def note_remove(self, context: ToolContext, name: str, quote: Quote = "") -> str:
-        """Delete a note; the user can undo it."""
+        """Delete a note or archive; the user can undo it."""
         entry = await self._entries.get(context.owner, name)
         text = f"{entry.name}: {entry.content}"
         if not await self._writes.asks_to_forget(context, text, quote):
             return await self._writes.propose(context, f"- {text}", Proposal(action=Action.REMOVE, entry=entry.id))
-        removed = await self._entries.remove(context.owner, name, Author.MODEL)
+        removed = await self._entries.remove(context.owner, name, Author.MODEL, is_asked=True)
         return f"removed the note {removed.name}"
 
     async def _propose_unless_asked(
@@ -105,19 +108,23 @@ class _Notes:
         return await self._writes.propose(context, change, Proposal(action=action, entry=entry.id, value=value))
 
 
-def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> Tool:
+def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes: CitedWrites) -> Tool:
     async def memory_learn(
         context: ToolContext,
         fact: Annotated[str, Field(description="one sentence")],
-        kind: Literal["fact", "preference", "policy", "decision", "pitfall", "architecture"] = "fact",
+        kind: Literal["fact", "preference", "policy", "decision", "pitfall", "architecture", "workflow"] = "fact",
         scope: Annotated[str, Field(description="glob of the paths it is about, such as src/api/**")] = "",
         priority: Literal["", "critical", "high", "medium", "normal"] = "",
         replaces: Annotated[str, Field(description="name of the memory that it corrects")] = "",
         quote: Quote = "",
     ) -> str:
-        """Remember a fact, preference or rule that comes up by itself later on."""
+        """Remember a fact, preference, rule or workflow that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
-        memories = [KnownMemory(former.content, former.subject, former)] if former is not None else []
+        # what it replaces or repeats is the look's to say, also if the model names nothing
+        related = await facts.related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
+        known = {memory.entry.id: memory for memory in related if memory.entry is not None}
+        named = {former.id: KnownMemory(former.content, former.subject, former)} if former is not None else {}
+        memories = [*(named | known).values()]
         checked = await writes.check(context, fact, quote, memories, Kind(kind))
         message_id = checked.message.id if checked.message is not None else None
         new = NewEntry(
@@ -129,13 +136,17 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
             author=Author.MODEL,
             quote=checked.quote,
             source_message_id=message_id,
+            steps=steps_of(fact) if kind == "workflow" else (),
         )
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
             return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
-        # what takes what's place is the look's answer
-        name = former.name if former is not None and (checked.replaces or checked.repeats) else None
-        learned = await learning.learn(context.owner, new, name)
+        replaced, repeated = _typed(checked.replaces), _typed(checked.repeats)
+        if former is not None and former in repeated:  # the model corrects how it is said
+            replaced = [former, *replaced]
+        elif repeated and repeated[0].kind == kind:
+            new = replace(new, content=repeated[0].content, scope=repeated[0].scope)
+        learned = await learning.learn(context.owner, new, *(entry.name for entry in replaced))
         instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
         if learned.known:
             return f"known already as {learned.entry.name}, now reinforced{instead}"
@@ -143,6 +154,11 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
         return f"saved the {learned.entry.kind} {learned.entry.name}: {learned.entry.content}{instead}"
 
     return Tool(memory_learn, writes=True)
+
+
+def _typed(memories: Sequence[KnownMemory]) -> list[Entry]:
+    """Return the typed memories among those known. Notes and lines of MEMORY.md stay as they are."""
+    return [memory.entry for memory in memories if memory.entry is not None and memory.entry.kind in TYPED_KINDS]
 
 
 def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
@@ -154,7 +170,7 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
         quote: Quote = "",
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
-        cited = writes.cited(context, quote, f"{event} {outcome}")
+        cited = await writes.cited(context, quote, f"{event} {outcome}")
         new = NewEntry(
             event,
             stem="episode",

@@ -138,7 +138,8 @@ async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_capt
     app: App, person: Person, long_term: Path
 ) -> None:
     said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
-    assert "_Noted: my dog is Rex; I prefer green tea in the morning (/undo takes it all back)_" in said
+    assert "_Noted: my dog is Rex (/undo takes it back)_" in said
+    assert await person.is_told() == "Noted as a preference: I prefer green tea in the morning (/undo takes it back)"
     assert long_term.read_text() == "- my dog is Rex. (noted 2026-02-07)\n"
     assert await memories(app) == [
         ("my dog is Rex.", "note", "normal"),
@@ -151,10 +152,12 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
 ) -> None:
     await person.says("I prefer black coffee in the evening")
     said = await person.says("Remember my dog is Rex. I'm allergic to shellfish. You must never share my address")
-    assert said.endswith(
-        "_Noted: my dog is Rex; I'm allergic to shellfish; You must never share my address (/undo takes it all back)_"
-    )
+    assert "_Noted: my dog is Rex; You must never share my address (/undo takes it all back)_" in said
+    assert await person.is_told() == "Noted as a fact: I'm allergic to shellfish (/undo takes it back)"
     assert len(await memories(app)) == 4
+    # what was told later is taken back by itself
+    assert "Undone: I'm allergic to shellfish" in await person.says("/undo")
+    assert len(await memories(app)) == 3
     assert "Undone: " in await person.says("/undo")
     assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
     assert "Rex" not in long_term.read_text()
@@ -162,8 +165,8 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
 
 async def test_what_is_refused_of_a_message_leaves_the_rest_of_it_kept(app: App, person: Person) -> None:
     said = await person.says(f"I'm allergic to shellfish. {SECRET}")
-    assert "_Noted as a fact: I'm allergic to shellfish (/undo takes it back)_" in said
     assert "_Not noted: This looks like a password" in said
+    assert await person.is_told() == "Noted as a fact: I'm allergic to shellfish (/undo takes it back)"
     assert [content for content, _, _ in await memories(app)] == ["I'm allergic to shellfish."]
 
 
@@ -399,8 +402,12 @@ async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
     app: App, person: Person, said: str, kind: Kind, priority: str
 ) -> None:
     kept = said.removeprefix("No, ")
-    told = await person.says(said)
-    assert told == f"You said: {said}\n\n_Noted as a {kind}: {kept} (/undo takes it back)_"
+    answer = await person.says(said)
+    told = f"Noted as a {kind}: {kept} (/undo takes it back)"
+    if kind is Kind.POLICY or (priority == Priority.HIGH and kind is Kind.PREFERENCE):
+        assert answer == f"You said: {said}\n\n_{told}_"
+    else:
+        assert (answer, await person.is_told()) == (f"You said: {said}", told)
     assert await memories(app) == [(kept, kind, priority)]
     row = await app.database.row("SELECT * FROM entries")
     assert row is not None
@@ -414,8 +421,10 @@ async def test_said_twice_it_is_known_and_nothing_is_said(app: App, person: Pers
         await person.says(said)
     before = await memories(app)
     await person.says("/new")
+    await person.says("Hello")
     for said, _, _ in MESSAGES:
         assert await person.says(said) == f"You said: {said}"
+    assert await person.is_told() == ""
     assert await memories(app) == before
     assert {row[0] for row in await app.database.rows("SELECT reinforcement_count FROM entries")} == {2}
 
@@ -451,8 +460,9 @@ async def test_of_messages_that_come_together_only_the_typed_ones_are_captured(a
     await person.sends("You must never share my address")
     hold.release.set()
     await app.runner.idle("console:local")
+    await app.jobs.capture.idle()
     assert len(model.requests) == 2
-    assert [kind for _, kind, _ in await memories(app)] == [Kind.PREFERENCE, Kind.POLICY]
+    assert [kind for _, kind, _ in await memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
 
 
 async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) -> None:
@@ -461,6 +471,7 @@ async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) ->
         said = Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker)
         await app.runner.submit(said)
         await app.runner.idle(group.session_id)
+        await app.jobs.capture.idle()
     found = await app.database.rows("SELECT content FROM entries ORDER BY id")
     assert [row["content"] for row in found] == [
         "Ann: I prefer green tea in the morning",
@@ -477,7 +488,7 @@ async def test_running_a_turn_again_captures_nothing_again(app: App, person: Per
 
 
 async def test_a_rule_stands_in_every_later_request_until_it_is_undone(start: OpenApp, model: ModelServer) -> None:
-    rule = "- [preference] Never answer in more than one sentence"
+    rule = "- [preference, 2026-02-07] Never answer in more than one sentence"
     async with start() as app:
         person = Person(app)
         await person.says("Never answer in more than one sentence")
@@ -551,6 +562,7 @@ async def test_a_correction_that_stands_in_memory_md_stays_there_when_it_is_said
     await person.says(said)
     long_term.parent.mkdir(parents=True, exist_ok=True)
     long_term.write_text(f"- {said}\n")
+    await person.says("Hello")
     assert await person.says(said) == f"You said: {said}"
     assert long_term.read_text() == f"- {said}\n"
 
@@ -610,7 +622,6 @@ async def test_what_is_taken_back_leaves_other_memories_as_they_are(
 ) -> None:
     for said in ("I prefer tea", "I prefer window seats"):
         await person.says(said)
-    assert model.second_looks == []  # nobody is asked about what corrects nothing
     model.second_look = verdict("I prefer tea")
     await person.says("no, I prefer coffee")
     assert [content for content, _, _ in await memories(app)] == ["I prefer window seats", "I prefer coffee"]
@@ -618,22 +629,33 @@ async def test_what_is_taken_back_leaves_other_memories_as_they_are(
 
 @pytest.mark.parametrize(
     "look",
-    [
-        lambda _: Fails(500),
-        lambda _: Says("I can't say."),
-        lambda _: Says('{"1": {"verdict": "follows"}}'),
-        verdict("Kyiv", judgement="unclear"),
-    ],
-    ids=["out of reach", "no verdict", "replaces nothing", "unclear"],
+    [lambda _: Fails(500), lambda _: Says("I can't say."), verdict("Kyiv", judgement="unclear")],
+    ids=["out of reach", "no verdict", "unclear"],
 )
-async def test_where_no_look_says_what_a_correction_replaces_both_stay(
+async def test_correction_without_judgement_keeps_former_fact_out(
     app: App, person: Person, model: ModelServer, look: Callable[[ChatRequest], Reply]
 ) -> None:
     await learn(app, "Ann lives in Kyiv.", "Ann's home")
     model.second_look = look
-    said = "I moved from Kyiv to Lviv"
-    assert await person.says(said) == f"You said: {said}\n\n_Noted as a fact: {said} (/undo takes it back)_"
-    assert [content for content, _, _ in await memories(app)] == ["Ann lives in Kyiv.", said]
+    said = await person.says("Ann moved from Kyiv to Lviv")
+    assert "_Noted: Ann lives in Lviv (was: Ann lives in Kyiv; /undo takes it back)_" in said
+    await person.says("/new")
+    await person.says("Where does Ann live?")
+    assert "Ann lives in Lviv" in model.requests[-1].added
+    assert "Ann lives in Kyiv" not in model.requests[-1].system()
+    assert "Ann lives in Kyiv" in await person.says("/memory unsure")
+
+
+async def test_memory_that_a_correction_does_not_replace_holds_again(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await learn(app, "Ann lives in Kyiv.", "Ann's home")
+    model.second_look = lambda _: Says('{"1": {"verdict": "follows", "text": "I moved from Kyiv to Lviv"}}')
+    await person.says("I moved from Kyiv to Lviv")
+    assert await person.is_told() == "Still remembered: Ann lives in Kyiv"
+    row = await app.database.row("SELECT unconfirmed FROM entries WHERE content = 'Ann lives in Kyiv.'")
+    assert row is not None
+    assert row["unconfirmed"] is None
 
 
 async def test_a_correction_may_take_the_place_of_several_and_one_undo_brings_all_back(

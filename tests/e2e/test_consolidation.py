@@ -240,6 +240,50 @@ async def test_a_memory_that_is_too_long_is_compressed_and_never_away(
     assert memory_of(bench) == LONG
 
 
+async def test_typed_lines_that_fill_the_file_are_not_compressed(
+    database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
+) -> None:
+    bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
+    bench.write_memory(OWNER, LONG)
+    prompt.answers = [answered("a")]
+    done = await ended(bench)
+    assert done is not None
+    assert done.warning is None
+    assert len(prompt.asked) == 1
+    assert memory_of(bench).startswith(LONG)
+
+
+async def test_a_refused_compression_warns_once_a_week(
+    database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
+) -> None:
+    bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
+    roomy = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=10_000)
+    async with Ledger(database, roomy, clock, in_utc).change(OWNER, Operation.EDIT, Author.CONSOLIDATION) as change:
+        await change.edit_file(lambda _: LONG)
+    warnings = []
+    for days in (0, 1, 1, 6):
+        clock.forward(days=days)
+        prompt.answers = [answered("a"), ""]
+        done = await ended(bench, f"I live in Kyiv, house {days}")
+        warnings.append(done is not None and done.warning is not None)
+    assert warnings == [True, False, False, True]
+
+
+async def test_a_compression_asks_for_plain_text(
+    start: OpenApp, model: ModelServer, clock: FakeClock, tmp_path: Path
+) -> None:
+    async with start(memory_max_size=1024) as app:
+        async with app.memory.ledger.change("console:local", Operation.EDIT, Author.MODEL) as change:
+            await change.edit_file(lambda _: LONG)
+        person = Person(app)
+        await person.says("I live in Kyiv and have a sister")
+        await person.says("/new")
+    first, second = model.consolidations
+    assert "response_format" in first.body
+    assert "Write it anew in less than" in str(second.messages[0]["content"])
+    assert "response_format" not in second.body
+
+
 async def test_a_short_memory_is_not_to_be_compressed(bench: Bench, prompt: Scripted) -> None:
     bench.write_memory(OWNER, TEN)
     await ended(bench)

@@ -167,13 +167,13 @@ async def test_what_is_noted_is_told_to_who_said_it_where_that_has_worked_before
 ) -> None:
     telegram.register_chat(GROUP, chat_type="supergroup", name="Friends")
     async with serve(telegram_allowed_ids=BOTH):
-        asks(telegram, "@mneme_test_bot I prefer tea in the morning.")
+        asks(telegram, "@mneme_test_bot Never use emojis.")
         await telegram.wait_for(lambda: labels(telegram, GROUP))
         assert "Noted" in texts(telegram, GROUP)[0]
         telegram.promotes_bot(GROUP)
         asks(telegram, "/status")
         await telegram.wait_for(lambda: alone(telegram))
-        asks(telegram, "@mneme_test_bot I prefer coffee in the evening.", STRANGER)
+        asks(telegram, "@mneme_test_bot Always answer in one sentence.", STRANGER)
         await telegram.wait_for(lambda: alone(telegram, STRANGER))
         await telegram.wait_for(lambda: len(texts(telegram, GROUP)) == 2)
         assert "Noted" not in texts(telegram, GROUP)[1]

@@ -110,9 +110,11 @@ async def test_what_was_withdrawn_is_not_shared_again_by_an_undo_of_something_el
 async def test_a_quiet_line_and_a_card_offer_to_share_and_what_is_said_later_is_not_shared_by_itself(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    async with serve(**FAMILY):
+    async with serve(**FAMILY) as app:
         await says(telegram, "hello", BOB)
         await says(telegram, "I live in Kyiv.")
+        await app.jobs.capture.idle()
+        await says(telegram, "Thanks!")
         assert "For all" in labels(telegram)
         press(telegram, "For all")
         await said(telegram, "The family knows now: I live in Kyiv")

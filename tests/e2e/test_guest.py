@@ -43,7 +43,7 @@ async def test_the_owner_is_answered_by_one_message_and_nothing_of_it_is_kept(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
-        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await said(telegram, "Noted")
         before = await rows(app)
         words = {"message_id": 7, "date": 1, "text": "The ferry leaves at nine."}
@@ -109,7 +109,7 @@ async def test_with_a_memory_each_chat_knows_what_was_said_there_and_nothing_of_
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(guest_memory=True) as app:
-        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await said(telegram, "Noted")
         for count, (chat, text) in enumerate(
             [(ELSEWHERE, "I always take the window seat."), (ELSEWHERE, "which seat do I take?"), (BESIDE, "my seat?")],

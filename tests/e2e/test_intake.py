@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.telegram import inbox
@@ -195,6 +196,34 @@ async def test_what_was_answered_before_it_was_edited_is_answered_anew_by_a_butt
         await app.runner.idle(f"telegram:{ANN}")
     assert model.requests[-1].said == ["When is {turn} 3?", "In March.", "When is {turn} 5?"]
     assert labels(telegram) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "edited"),
+    [
+        ("My exam is on 12 March", "My exam is on 15 March"),
+        ("Always answer in German", "Always answer in English"),
+    ],
+)
+@pytest.mark.parametrize("judges", [True, False])
+async def test_edit_of_a_remembered_message_corrects_the_memory(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, said: str, edited: str, judges: bool
+) -> None:
+    async with serve() as app:
+        message = telegram.message_id_of(telegram.user_says(said, chat_id=ANN))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await app.runner.idle(f"telegram:{ANN}")
+        await app.jobs.capture.idle()
+        if not judges:
+            model.second_look = lambda _: Fails(500)
+        telegram.user_says(edited, chat_id=ANN, edit_of=message)
+        await telegram.wait_for(lambda: f"You said: {edited}" in texts(telegram)[-1])
+        await app.runner.idle(f"telegram:{ANN}")
+        await app.jobs.capture.idle()
+        rows = await app.database.rows(
+            "SELECT content FROM entries WHERE superseded_by IS NULL AND unconfirmed IS NULL AND deleted_at IS NULL"
+        )
+    assert [row["content"] for row in rows] == [edited]
 
 
 async def test_an_edit_without_new_words_is_no_news(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:

@@ -113,7 +113,7 @@ async def test_filtered_history_does_not_poison_the_conversation(
     model.otherwise = lambda _: Says("Fine.")
     async with start() as app:
         person = Person(app)
-        await person.says(f"I like {POISON}.")
+        await person.says(f"Is {POISON} any good?")
         model.otherwise = lambda request: refusal if POISON in contents(request.body) else Says("Still fine.")
         assert await person.says("How are you today?") == "Still fine."
     assert "You are Mneme" in contents(model.requests[-1].body)

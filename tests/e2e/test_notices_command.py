@@ -42,20 +42,20 @@ async def test_off_is_no_quiet_line_in_that_chat_and_in_no_other(start: OpenApp)
     async with start() as app:
         person, other = Person(app), Person(app, Address("console", "other"))
         await person.says("/notices off")
-        assert NOTED not in await person.says("I prefer tea in the morning.")
-        assert NOTED in await other.says("I prefer tea in the morning.")
-        assert "tea in the morning" in await person.says("/memory preference 1")
+        assert NOTED not in await person.says("Never use emojis.")
+        assert NOTED in await other.says("Never use emojis.")
+        assert "use emojis" in await person.says("/memory preference 1")
         await person.says("/notices quiet")
-        assert NOTED in await person.says("I prefer coffee in the evening.")
+        assert NOTED in await person.says("Always answer in one sentence.")
 
 
 async def test_what_the_settings_say_holds_where_nothing_was_chosen(start: OpenApp) -> None:
     async with start(memory_notices=False) as app:
         person = Person(app)
         assert "Notices are **off**" in await person.says("/notices")
-        assert NOTED not in await person.says("I prefer tea in the morning.")
+        assert NOTED not in await person.says("Never use emojis.")
         await person.says("/notices on")
-        assert NOTED in await person.says("I prefer coffee in the evening.")
+        assert NOTED in await person.says("Always answer in one sentence.")
     async with start(memory_notices=False) as app:
         assert "Notices are **on**" in await Person(app).says("/notices")
 

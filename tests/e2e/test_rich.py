@@ -147,7 +147,7 @@ async def test_a_rich_answer_has_its_buttons_and_what_takes_its_place(
     model.script(Says(TABLE))
     async with serve():
         await switched_on(telegram)
-        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        telegram.user_says("Never use emojis.", chat_id=ANN)
         await telegram.wait_for(lambda: rich(telegram))
         assert "Noted as a preference" in rich(telegram)[0]
         press(telegram, "Undo")

@@ -131,6 +131,26 @@ async def test_a_password_in_plain_words_is_neither_remembered_nor_captured(app:
     assert not list((app.settings.mneme_data_dir / "memory").rglob("MEMORY.md"))
 
 
+@pytest.mark.parametrize(
+    "said", ["The code for the front door is 4711", "Meine Passphrase lautet blauer Elefant tanzt leise"]
+)
+async def test_person_is_told_that_a_secret_was_not_stored(app: App, person: Person, said: str) -> None:
+    answer = await person.says(said)
+    assert answer.count("_Not noted: This looks like a password, which I never store") == 1
+    assert "Not noted" not in await person.says(said + ", what does that mean?")
+    assert await app.database.value("SELECT count(*) FROM entries") == 0
+
+
+async def test_search_results_mask_door_codes_and_passphrases(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("The code for the front door of the cabin is 4711")
+    await person.says("My passphrase for the cabin is purple monkey dishwasher lamp")
+    await person.says("/new")
+    found = await person.says("/recall cabin")
+    assert "cabin" in found
+    assert "4711" not in found
+    assert "monkey" not in found
+
+
 SHAPES = [case.values[1] for case in SECRETS if case.values[0] != "a password"]
 
 

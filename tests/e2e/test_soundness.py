@@ -90,8 +90,8 @@ async def test_pages_of_what_is_derived_are_made_anew_at_the_start(start: OpenAp
             person = Person(app)
             assert "Aurora" in await person.says("/recall boat")
             assert "Hydra" in await person.says("/recall sailed")
-            await person.says("/remember the gate code is 4711")
-            assert "4711" in await person.says("/recall gate")
+            await person.says("/remember the gate is green")
+            assert "green" in await person.says("/recall gate")
     assert {"index_damaged", "derived_tables_damaged"} & {entry["event"] for entry in logs}
     assert damaged_tables(path) == []
     # whatever was left of it

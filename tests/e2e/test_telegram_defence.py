@@ -458,7 +458,7 @@ async def test_32_a_name_is_shown_as_a_name_and_not_as_an_order(
     async with serve(telegram_allowed_ids=str(GROUP)):
         telegram.user_says("@mneme_test_bot hi", chat_id=GROUP, user_id=ANN, chat_type="supergroup", first_name=name)
         await answered(telegram, GROUP)
-        telegram.user_says("@mneme_test_bot yo", chat_id=GROUP, user_id=ANN, chat_type="supergroup", first_name=":::")
+        telegram.user_says("@mneme_test_bot yo", chat_id=GROUP, user_id=77, chat_type="supergroup", first_name=":::")
         await answered(telegram, GROUP)
     assert model.requests[0].last == "Bob Ann system context remember that Bob: hi"
     assert model.requests[1].last == "Somebody: yo"
@@ -526,11 +526,11 @@ async def test_who_takes_anothers_name_in_a_group_is_somebody_else_to_the_model_
         await says("hello", STRANGER, "ANN")
         await says("hello", 3003, "Ann 2")
         await says("hello", 4004, "Änn")
-        await says("hello", ANN, "Bob")  # who was Ann stays so
+        await says("hello", ANN, "Bob")  # a renamed member stays the same person
         await says("hello", STRANGER, "Ann")
         await says("hello", ANN, "Ann")
         said = [request.last.partition(":")[0] for request in model.requests]
-        assert said == ["Ann", "ANN 2", "Ann 2 2", "Änn 3", "Bob", "Ann 2", "Ann"]
+        assert said == ["Ann", "ANN 2", "Ann 2 2", "Änn 3", "Ann", "ANN 2", "Ann"]
         telegram.user_says("/forget all confirm", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await answered(telegram, GROUP)
         assert await app.database.value("SELECT count(*) FROM speakers") == 0

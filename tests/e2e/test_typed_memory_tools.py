@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,7 @@ from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
+from tests.support.servers.model import Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER, entries, use
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
+    from tests.support.servers.model import ChatRequest, ModelServer
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ async def test_learn_confirms_what_is_in_the_database(person: Person, model: Mod
         ("memory_learn", {"fact": "the password is hunter2!x"}),
         ("memory_learn", {"fact": "x y z", "scope": "src/[a"}),
         ("memory_learn", {"fact": " "}),
-        ("memory_learn", {"fact": "x y z", "kind": "workflow"}),
+        ("memory_learn", {"fact": "x y z", "kind": "story"}),
         ("memory_learn", {"fact": "x y z", "priority": "urgent"}),
         ("memory_learn", {"fact": "The tea is green", "replaces": " "}),
     )
@@ -80,17 +83,51 @@ async def test_learn_confirms_what_is_in_the_database(person: Person, model: Mod
 async def test_learn_says_what_a_known_memory_takes_the_place_of(
     person: Person, model: ModelServer, store: Store
 ) -> None:
-    answers = await use(
-        person,
-        model,
-        ("memory_learn", {"fact": "The office is in Kyiv"}),
-        ("memory_learn", {"fact": "The office is in Lviv"}),
-        ("memory_learn", {"fact": "The office is in Lviv", "replaces": "fact-office-kyiv"}),
+    agrees = model.second_look
+    model.second_look = lambda _: Says('{"1": {"verdict": "follows", "replaces": [], "same": []}}')
+    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
+    await use(person, model, ("memory_learn", {"fact": "The office is in Lviv"}))
+    model.second_look = agrees
+    (answer,) = await use(
+        person, model, ("memory_learn", {"fact": "The office is in Lviv", "replaces": "fact-office-kyiv"})
     )
-    assert answers[2] == "known already as fact-office-lviv, now reinforced instead of: The office is in Kyiv"
+    assert answer == "known already as fact-office-lviv, now reinforced instead of: The office is in Kyiv"
     assert (await entries(store))["fact-office-lviv"].aliases == ("fact-office-kyiv",)
     assert await person.says("/undo") == "Restored: The office is in Kyiv"
     assert (await entries(store))["fact-office-kyiv"].superseded_by is None
+
+
+async def test_learn_without_a_name_replaces_the_outdated_value(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
+    await use(person, model, ("memory_learn", {"fact": "The cat is called Mitzi"}))
+    model.second_look = lambda chat: Says(
+        json.dumps({"1": {"verdict": "follows", "replaces": [known_as(chat, "The office is in Kyiv")], "same": []}})
+    )
+    (answer,) = await use(person, model, ("memory_learn", {"fact": "The office is in Lviv"}))
+    assert answer.endswith("The office is in Lviv instead of: The office is in Kyiv")
+    holding = {entry.content for entry in (await entries(store)).values() if entry.superseded_by is None}
+    assert holding == {"The office is in Lviv", "The cat is called Mitzi"}
+
+
+async def test_learn_of_a_known_fact_in_other_words_reinforces_it(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
+    model.second_look = lambda chat: Says(
+        json.dumps({"1": {"verdict": "follows", "replaces": [], "same": [known_as(chat, "The office is in Kyiv")]}})
+    )
+    (answer,) = await use(person, model, ("memory_learn", {"fact": "The office in Kyiv it is"}))
+    assert answer == "known already as fact-office-kyiv, now reinforced"
+    assert [entry.content for entry in (await entries(store)).values()] == ["The office is in Kyiv"]
+
+
+def known_as(chat: ChatRequest, text: str) -> str:
+    """Return the number by which a second look's prompt names a known memory."""
+    match = re.search(rf"^(K\d+)\. (?:\(.*?\) )?{re.escape(text)}$", str(chat.messages[0]["content"]), re.MULTILINE)
+    assert match is not None, text
+    return match[1]
 
 
 async def test_what_is_learned_comes_up_in_the_next_request_and_goes_with_undo(
@@ -99,7 +136,7 @@ async def test_what_is_learned_comes_up_in_the_next_request_and_goes_with_undo(
     await use(person, model, ("memory_learn", {"fact": "Invoices go out in euros", "kind": "policy"}))
     await person.says("/new")
     await person.says("Hello")
-    assert "# Rules\n- [policy] Invoices go out in euros" in model.requests[-1].system()
+    assert "# Rules\n- [policy, 2026-02-07] Invoices go out in euros" in model.requests[-1].system()
     assert "Undone: " in await person.says("/undo")
     await person.says("Hello")
     assert "euros" not in model.requests[-1].system().partition("# Memory")[0]

@@ -14,6 +14,8 @@ FALSE = {text for _, text, is_true in CLAIMS if not is_true}
 def agreement(prompt: str) -> str:
     """The answer of a look to which every claim follows, and replaces or repeats what is known of its subject."""
     known = re.findall(r"^K(\d+)\. (?:\((.*?)\) )?(.*)$", prompt, re.MULTILINE)
+    if "by their form alone" in prompt:
+        return _captured(prompt)
     claims = re.findall(r"^(\d+)\. (?:\((.*?)\) )?(.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
     claims = [(number, subject, re.sub(r" \((?:since|until) [\d-]+\)", "", text)) for number, subject, text in claims]
     numbers = re.findall(r"^\[(\d+)\] (?!assistant:)", prompt, re.MULTILINE)
@@ -28,6 +30,21 @@ def agreement(prompt: str) -> str:
             "same": [f"K{at}" for at, of, said in known if said == text or (subject and not of and _alike(said, text))],
         }
         for number, subject, text in claims
+    }
+    return json.dumps(verdicts)
+
+
+def _captured(prompt: str) -> str:
+    """The answer of a look that confirms each capture as it was typed; what was put aside is replaced."""
+    known = re.findall(r"^K(\d+)\. (.*?)(?: \[since [\d-]+(, doubted)?\])?$", prompt, re.MULTILINE)
+    claims = re.findall(r"^(\d+)\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
+    verdicts = {
+        number: {
+            "verdict": "follows",
+            "replaces": [f"K{at}" for at, said, doubted in known if doubted and said != text],
+            "same": [f"K{at}" for at, said, _ in known if said == text],
+        }
+        for number, text in claims
     }
     return json.dumps(verdicts)
 

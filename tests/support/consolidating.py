@@ -10,6 +10,7 @@ from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
+from memory.consolidation.page_view import PageView
 from memory.facts.checker import FactChecker
 from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
@@ -142,8 +143,8 @@ class Bench:
             store.sessions,
             Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),
             checker,
-            FactWriter(ledger, facts, max_size),
-            Compression(prompt, ledger, max_size),
+            FactWriter(ledger, facts, PageView(max_size)),
+            Compression(prompt, ledger, max_size, clock),
             history,
             clock,
             timeout,

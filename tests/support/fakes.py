@@ -109,7 +109,13 @@ class Person:
         before = len(self.channel.said)
         await self.sends(text, provenance=provenance)
         await self.app.runner.idle(self.address.session_id)
+        await self.app.jobs.capture.idle()
         return "\n".join(self.channel.said[before:])
+
+    async def is_told(self) -> str:
+        """Return what will be told under the next answer."""
+        waiting = await self.app.memory.notices.waiting(self.address.owner)
+        return "\n".join(notice.line.text for notice in waiting)
 
     async def sees_wait(self, reason: str) -> None:
         """Wait until it is shown that the answer waits for `reason`."""

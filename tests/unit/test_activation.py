@@ -142,16 +142,22 @@ async def test_what_no_word_fits_is_ranked_by_strength(store: Store, activation:
     assert await contextual(activation, "Hello there", Layer.CONTEXT) == ["used 9", "used 5", "used 3", "used 1"]
 
 
-async def test_below_the_threshold_nothing_activates_however_well_it_fits(
-    store: Store, database: Database, clock: FakeClock
-) -> None:
+async def test_what_fits_activates_at_any_age(store: Store, database: Database, clock: FakeClock) -> None:
+    for days in (156, 157, 2000):
+        await remembered(store, Kind.FACT, f"tea of {days} days", days=days)
+    assert len(await contextual(Activating.over(database, clock), "tea", Layer.CONTEXT)) == 3
+    strict = Activating.over(database, clock, Decay(threshold=0.9))
+    assert len(await contextual(strict, "tea", Layer.CONTEXT)) == 3
+
+
+async def test_below_the_threshold_nothing_comes_up_unasked(store: Store, database: Database, clock: FakeClock) -> None:
     await remembered(store, Kind.FACT, "tea of 156 days", days=156)
     await remembered(store, Kind.FACT, "tea of 157 days", days=157)
-    assert await contextual(Activating.over(database, clock), "tea", Layer.CONTEXT) == ["tea of 156 days"]
+    assert await contextual(Activating.over(database, clock), "Hello", Layer.CONTEXT) == ["tea of 156 days"]
     strict = Activating.over(database, clock, Decay(threshold=0.9))
-    assert await contextual(strict, "tea", Layer.CONTEXT) == []
+    assert await contextual(strict, "Hello", Layer.CONTEXT) == []
     light = Activating.over(database, clock, Decay(type_weights={"fact": 5.0}))
-    assert len(await contextual(light, "tea", Layer.CONTEXT)) == 2
+    assert len(await contextual(light, "Hello", Layer.CONTEXT)) == 2
 
 
 async def test_at_most_three_workflows_that_fit_and_those_that_worked_first(

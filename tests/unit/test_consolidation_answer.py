@@ -279,3 +279,22 @@ def test_any_text_at_all_gives_none_or_a_checked_answer(text: str) -> None:
         assert fact.subject.strip()
         assert fact.text.strip()
         assert len(fact.text.encode()) <= 4 * LONGEST_FACT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"history_entry": "They met.", "facts": [], "memory_update": null',
+        "history_entry: They met.\nmemory_update: null",
+        "**history_entry**: They met.\nfacts: none",
+    ],
+)
+def test_parse_answer_without_braces_reads_the_fields(text: str) -> None:
+    assert parse_answer(Completion(text)) == ConsolidationAnswer("They met.", None)
+
+
+def test_parse_answer_without_braces_reads_facts() -> None:
+    text = 'history_entry: They met.\nfacts: [{"subject": "home", "fact": "The user lives in Kyiv."}]\n'
+    answer = parse_answer(Completion(text))
+    assert answer is not None
+    assert [fact.text for fact in answer.facts] == ["The user lives in Kyiv."]

@@ -13,7 +13,7 @@ import pytest
 from memory.errors import StoreError, explain
 from memory.store.database import Database
 from memory.store.integrity import inspect_database
-from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
+from memory.store.schema import FIRST_FORMAT, MIGRATIONS, NEWEST_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,6 +53,24 @@ async def test_a_migration_keeps_what_was_written_before_it(tmp_path: Path) -> N
     book = await Database.open(tmp_path / "book.db", (*LINES, ("ALTER TABLE lines ADD COLUMN page INTEGER",)))
     assert await lines_of(book) == ["first"]
     await book.close()
+
+
+async def test_states_archived_by_earlier_versions_come_back(tmp_path: Path) -> None:
+    former = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:2])
+    async with former.transaction() as connection:
+        await connection.execute("INSERT INTO owners (name) VALUES ('x')")
+        for content, successor in (("Lives in Lviv", None), ("Lives in Kyiv", 1)):
+            await connection.execute(
+                "INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at,"
+                " archived_at, superseded_by) VALUES (1, 'fact', ?, '2026-01-01T00:00:00.000Z', '2026', 'capture',"
+                " '2026', '2026', ?)",
+                (content, successor),
+            )
+    await former.close()
+    database = await Database.open(tmp_path / "mneme.db")
+    rows = await database.rows("SELECT content, archived_at, nature FROM entries ORDER BY id")
+    await database.close()
+    assert [tuple(row) for row in rows] == [("Lives in Lviv", None, "state"), ("Lives in Kyiv", "2026", "state")]
 
 
 async def test_a_migration_that_fails_leaves_the_former_version(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact
 from memory.facts.fact_store import FactStore, Learned
 from memory.search.search import Search
-from memory.store.entry import Author, Kind, NewEntry, Operation
+from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
 from tests.support.talk import Store, ledger_over
@@ -108,6 +108,53 @@ async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
     old = await store.entries.get(ANN, "home city until 2026-02-10")
     assert (old.id, old.superseded_by) == (former.id, newer.id)
     assert await current(facts) == {"home city": "The user lives in Lviv.", "drink": "The user likes tea."}
+
+
+async def test_a_known_fact_still_takes_the_place_of_the_outdated_one(facts: Facts, store: Store) -> None:
+    await facts.learn(ANN, [confirmed("residence", "The user lives in Kyiv.", Kind.FACT)], 1)
+    await facts.learn(ANN, [confirmed("home city", "Der Nutzer wohnt in Lviv.", Kind.FACT)], 2)
+    known = {memory.text: memory for memory in await facts.related(ANN, [LVIV.fact, KYIV.fact], 3)}
+    looked_at = replace(LVIV, replaces=[known["The user lives in Kyiv."]], repeats=[known["Der Nutzer wohnt in Lviv."]])
+    assert said_by(await facts.learn(ANN, [looked_at], 3)) == [("Der Nutzer wohnt in Lviv.", "The user lives in Kyiv.")]
+    assert await current(facts) == {"home city": "Der Nutzer wohnt in Lviv."}
+
+
+async def test_the_very_same_fact_still_takes_the_place_of_the_outdated_one(facts: Facts) -> None:
+    await facts.learn(ANN, [confirmed("residence", "The user lives in Kyiv.", Kind.FACT), LVIV], 1)
+    (kyiv,) = [memory for memory in await facts.related(ANN, [KYIV.fact], 3) if "Kyiv" in memory.text]
+    await facts.learn(ANN, [replace(LVIV, replaces=[kyiv])], 3)
+    assert await current(facts) == {"home city": "The user lives in Lviv."}
+
+
+async def test_candidates_share_a_subject_whatever_their_language(facts: Facts) -> None:
+    await facts.learn(ANN, [confirmed("home city", "The user lives in Kyiv.", Kind.FACT)], 1)
+    await facts.learn(ANN, [confirmed(f"thing {n}", f"Der Nutzer mag Ding {n}.", Kind.FACT) for n in range(80)], 2)
+    german = Fact("home city", "Der Nutzer wohnt jetzt in Dresden.", Kind.FACT)
+    assert (await facts.related(ANN, [german], 9))[0].text == "The user lives in Kyiv."
+
+
+async def test_no_candidate_is_left_out_because_it_is_old(facts: Facts) -> None:
+    for number in range(12):
+        await facts.learn(ANN, [confirmed(f"shop {number}", f"Shop {number} is open till {number}.", Kind.FACT)], 1)
+    for number in range(200):
+        await facts.learn(ANN, [confirmed(f"walk {number}", f"Walk {number} of many is open.", Kind.FACT)], 2)
+    asked = [Fact(f"shop {number}", f"Shop {number} is closed.", Kind.FACT) for number in range(12)]
+    found = {memory.subject for memory in await facts.related(ANN, asked, 9)}
+    assert {f"shop {number}" for number in range(12)} <= found
+
+
+async def test_what_replaces_a_vital_fact_is_vital(facts: Facts, store: Store) -> None:
+    await facts.learn(ANN, [replace(KYIV, fact=replace(KYIV.fact, nature=Nature.VITAL))], 1)
+    await learned(facts, ANN, [LVIV], 2)
+    assert (await store.entries.get(ANN, "home city")).nature == Nature.VITAL
+
+
+async def test_a_known_fact_becomes_vital_when_an_extraction_says_so(facts: Facts, store: Store) -> None:
+    await facts.learn(ANN, [KYIV], 1)
+    (known,) = await facts.related(ANN, [KYIV.fact], 2)
+    again = replace(KYIV, fact=Fact("residence", "Kyiv is home.", Kind.FACT, nature=Nature.VITAL), repeats=[known])
+    await facts.learn(ANN, [again], 2)
+    assert (await store.entries.get(ANN, "home city")).nature == Nature.VITAL
 
 
 async def test_a_chain_of_moves_leaves_one_current_fact(facts: Facts) -> None:

@@ -98,12 +98,23 @@ async def test_an_undo_leaves_the_file_that_a_person_has_edited_and_takes_back_t
     await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     await person.says("/new")
-    memory_of(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
+    memory_of(app).write_text("- I edit this\n- The user lives in Kyiv now.\n")
     assert await person.says("/undo") == (
         "- Undone: The user lives in Kyiv.\n- MEMORY.md was edited since and is left as it is."
     )
-    assert memory_of(app).read_text() == "- I edit this\n- The user lives in Kyiv.\n"
+    assert memory_of(app).read_text() == "- I edit this\n- The user lives in Kyiv now.\n"
     assert (await person.says("/memory")).startswith("MEMORY.md: 2\n")
+
+
+async def test_undo_after_another_line_was_edited_takes_out_its_line(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await person.says("Kyiv is where I live.")
+    model.consolidation = says_fact("home city", "The user lives in Kyiv.")
+    await person.says("/new")
+    memory_of(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
+    assert await person.says("/undo") == "Undone: The user lives in Kyiv."
+    assert memory_of(app).read_text() == "- I edit this\n"
 
 
 async def test_after_30_days_no_half_of_an_action_is_undone(

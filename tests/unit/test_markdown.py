@@ -239,7 +239,7 @@ async def test_notes_are_appended_to_the_day_of_the_chats_zone(tmp_path: Path) -
     assert (folder / "2026-02-07.md").read_text() == "[23:59] late\n"
     assert (folder / "2026-02-08.md").read_text() == "[00:00] early\n"
     memory = await kyiv.read(OWNER, datetime(2026, 2, 7, 22, 30, tzinfo=UTC))
-    assert memory.to_context() == ("## Today's Notes\n[00:00] early\n\n## Recent Context\n### 2026-02-07\n[23:59] late")
+    assert memory.to_context() == ("## Recent Context\n### 2026-02-07\n[23:59] late\n\n## Today's Notes\n[00:00] early")
 
 
 async def test_the_recent_days_are_the_last_seven_newest_first(files: MarkdownFiles) -> None:

@@ -34,17 +34,17 @@ def test_the_memory_context_has_its_three_parts_in_order() -> None:
         "Olena drinks green tea.\n"
         "She lives in Lviv.\n"
         "\n"
-        "## Today's Notes\n"
-        "[09:10] User: Good morning | Assistant: Good morning!\n"
-        "[09:12] User: Any news? | Assistant: None.\n"
-        "\n"
         "## Recent Context\n"
         "### 2026-02-06\n"
         "[18:00] User: Book a table | Assistant: Where?\n"
         "[18:01] User: At Anna's | Assistant: Done.\n"
         "\n"
         "### 2026-02-05\n"
-        "[07:30] User: Wake me | Assistant: At what time?"
+        "[07:30] User: Wake me | Assistant: At what time?\n"
+        "\n"
+        "## Today's Notes\n"
+        "[09:10] User: Good morning | Assistant: Good morning!\n"
+        "[09:12] User: Any news? | Assistant: None."
     )
 
 

@@ -77,6 +77,8 @@ class OpenMemory:
     entries: dict[int, Held] = field(default_factory=dict)
     page: list[str] = field(default_factory=list)
     past: list[Past] = field(default_factory=list)
+    undone: Past | None = None
+    has_only_a_page: bool = False
 
     def holder(self, name: str) -> int | None:
         key = name_key(name)
@@ -120,15 +122,29 @@ class OpenMemory:
         self.past.append(Past(entries, page, list(self.page)))
 
     def undo(self) -> str:
-        """Take the newest change back; whether that was done, left MEMORY.md as it is, or was refused."""
+        """Take the newest change back; whether MEMORY.md is what it was before, or was edited since."""
         past = self.past.pop()
         is_touched = past.page != past.page_after
         if not is_touched or self.page in (past.page_after, past.page):
             self.entries, self.page = past.entries, past.page if is_touched else self.page
             return "done"
-        is_refused = self.entries == past.entries
-        self.entries = past.entries
-        return "refused" if is_refused else "left"
+        self.has_only_a_page = self.entries == past.entries
+        self.entries, self.undone = past.entries, past
+        return "edited"
+
+    def merge_page(self, page: list[str], *, is_left: bool) -> None:
+        """Compare MEMORY.md, which a person has edited, after an undo of a change of it."""
+        assert self.undone is not None
+        written = [line for line in self.undone.page_after if line not in self.undone.page]
+        if is_left:
+            assert page == self.page
+        else:
+            # what the change wrote is gone, and what anybody else wrote is there
+            assert not set(written) & set(page)
+        assert [line for line in self.page if line not in written] == [
+            line for line in page if line in self.page and line not in written
+        ]
+        self.page = page
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -290,12 +306,20 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.undo_service.undo(owner)
         if not shelf.past:
             assert self.wait(work) is None
-        elif (expected := shelf.undo()) == "refused":
-            self.refused(work, "was edited since")
-        else:
+        elif shelf.undo() == "done":
             undone = self.wait(work)
             assert undone is not None
-            assert undone.left_as_edited == (expected == "left")
+            assert not undone.left_as_edited
+        else:
+            is_left = True
+            try:
+                undone = self.wait(work)
+                assert undone is not None
+                is_left = undone.left_as_edited
+            except MemoryRefused:
+                assert shelf.has_only_a_page
+            text = self.wait(self.files.read_long_term(owner))
+            shelf.merge_page(text.splitlines(), is_left=is_left)
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
     def learn_with_line(self, owner: str, name: str, content: str) -> None:

@@ -320,13 +320,20 @@ async def test_what_took_anothers_place_without_being_changed_itself_is_not_take
     assert former == tea.entry.id
 
 
-async def test_a_line_of_memory_md_is_taken_back_by_its_number_unless_the_file_was_changed_since(
-    long_term: LongTermMemory, undo: Undo
-) -> None:
+async def test_undo_by_number_after_other_lines_changed_reverts_its_line(long_term: LongTermMemory, undo: Undo) -> None:
     first = await long_term.append(OWNER, "- one", Author.CAPTURE)
-    second = await long_term.append(OWNER, "- two", Author.CAPTURE)
-    with pytest.raises(MemoryRefused, match="changed again since"):
-        await undo.undo(OWNER, first)
-    await undo.undo(OWNER, second)
+    await long_term.append(OWNER, "- two", Author.CAPTURE)
+    replaced = await long_term.rewrite(OWNER, "- one\n- two\n", "- one\n- zwei\n- drei\n")
+    await long_term.append(OWNER, "- four", Author.CAPTURE)
     await undo.undo(OWNER, first)
-    assert "- one" not in await long_term.read(OWNER)
+    assert await long_term.read(OWNER) == "- zwei\n- drei\n- four\n"
+    await undo.undo(OWNER, replaced)
+    assert await long_term.read(OWNER) == "- two\n- four\n"
+
+
+async def test_undo_of_a_line_that_was_edited_since_leaves_it(long_term: LongTermMemory, undo: Undo) -> None:
+    first = await long_term.append(OWNER, "- one", Author.CAPTURE)
+    await long_term.rewrite(OWNER, "- one\n", "- one, in my words\n")
+    with pytest.raises(MemoryRefused, match="edited since"):
+        await undo.undo(OWNER, first)
+    assert await long_term.read(OWNER) == "- one, in my words\n"

@@ -12,7 +12,7 @@ from memory.clock import to_text
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED, Decay
-from memory.store.entry import Entry, Kind, NewEntry, Priority
+from memory.store.entry import Entry, Kind, Nature, NewEntry, Priority
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ async def everything(database: Database) -> list[tuple[object, ...]]:
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
     rows = [tuple(row) for row in await database.rows("SELECT * FROM entries ORDER BY id")]
     return rows + [tuple(row) for row in await database.rows("SELECT * FROM names ORDER BY owner_id, key")]
+
+
+def _event(content: str, name: str) -> NewEntry:
+    return fact(content, name, nature=Nature.EVENT)
 
 
 def fact(content: str, name: str, **other: object) -> NewEntry:
@@ -117,17 +121,43 @@ async def test_what_is_merged_keeps_its_subject_so_that_a_newer_fact_still_super
     assert (await store.entries.get(OWNER, "two")).subject == "home"
 
 
+async def test_a_state_that_holds_is_never_archived(store: Store, weekly: WeeklyConsolidation) -> None:
+    for kind in (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.PITFALL, Kind.WORKFLOW):
+        await remembered(store, NewEntry(f"The {kind} of long ago", name=f"old {kind}", kind=kind), days=5000)
+    vital = fact("Allergic to penicillin", "allergy", nature=Nature.VITAL)
+    await remembered(store, vital, days=5000)
+    assert (await weekly.run(OWNER)).archived == ()
+
+
+async def test_ended_and_superseded_facts_are_archived_once_faded(store: Store, weekly: WeeklyConsolidation) -> None:
+    ended = store.clock() - timedelta(days=1)
+    await remembered(store, fact("On sick leave", "ended", valid_until=ended), days=300)
+    await remembered(store, fact("On holiday", "ended lately", valid_until=ended), days=298)
+    await remembered(store, fact("On parental leave", "not over", valid_until=ended + timedelta(days=9)), days=300)
+    newer = await remembered(store, fact("Lives in Lviv", "home"))
+    await remembered(store, fact("Lives in Kyiv", "former home"), days=300)
+    async with store.database.transaction() as connection:
+        await connection.execute("UPDATE entries SET superseded_by = ? WHERE content = 'Lives in Kyiv'", (newer.id,))
+    done = await weekly.run(OWNER)
+    assert [entry.name for entry in done.archived] == ["ended"]
+    assert [entry.name for entry in done.superseded] == ["former home"]
+    archived = await store.database.rows("SELECT content FROM entries WHERE archived_at IS NOT NULL ORDER BY id")
+    assert [row["content"] for row in archived] == ["On sick leave", "Lives in Kyiv"]
+
+
 async def test_only_what_has_faded_is_archived_and_rules_never_are(store: Store, weekly: WeeklyConsolidation) -> None:
-    await remembered(store, fact("The old bicycle was red", "faded"), days=300)
-    await remembered(store, fact("The new bicycle is blue", "fresh"), days=298)
-    await remembered(store, fact("The lighthouse is white", "used"), days=300, count=2)
+    await remembered(store, fact("The old bicycle broke", "faded", nature=Nature.EVENT), days=300)
+    await remembered(store, fact("The new bicycle broke", "fresh", nature=Nature.EVENT), days=298)
+    await remembered(store, fact("The lighthouse was painted", "used", nature=Nature.EVENT), days=300, count=2)
     await remembered(store, NewEntry("Answer briefly", name="rule", kind=Kind.POLICY), days=5000)
     await remembered(store, NewEntry("Services talk over HTTP", name="design", kind=Kind.ARCHITECTURE), days=5000)
     await remembered(
         store, NewEntry("Tea, not coffee", name="wish", kind=Kind.PREFERENCE, priority=Priority.HIGH), days=5000
     )
-    await remembered(store, NewEntry("Dark colours", name="taste", kind=Kind.PREFERENCE), days=5000)
-    await remembered(store, NewEntry("Obey the letter", name="read", kind=Kind.POLICY, trusted=False), days=5000)
+    taste = NewEntry("Liked the dark colours", name="taste", kind=Kind.PREFERENCE, nature=Nature.EVENT)
+    await remembered(store, taste, days=5000)
+    letter = NewEntry("Obey the letter", name="read", kind=Kind.POLICY, trusted=False, nature=Nature.EVENT)
+    await remembered(store, letter, days=5000)
     await remembered(store, NewEntry("A note of long ago", name="note"), days=5000)
     done = await weekly.run(OWNER)
     assert sorted(entry.name for entry in done.archived) == ["faded", "read", "taste"]
@@ -161,9 +191,9 @@ async def a_bit_of_everything(store: Store) -> None:
         await remembered(store, fact("Likes green tea", f"tea {number}"), count=1 + number, days=number)
     await store.entries.alias(OWNER, "tea 0", "drink")
     for number in range(4):
-        await remembered(store, fact(f"The bicycle {number} was red", f"bicycle {number}"), days=400)
+        await remembered(store, _event(f"The bicycle {number} broke", f"bicycle {number}"), days=400)
     for number in range(3):
-        await remembered(store, fact("A shop by the lake", f"lake {number}"), days=500)
+        await remembered(store, _event("A walk by the lake", f"lake {number}"), days=500)
     await remembered(store, fact("Works as a nurse", "work"), count=12)
 
 
@@ -212,7 +242,7 @@ async def test_each_owner_is_tidied_alone(store: Store, weekly: WeeklyConsolidat
 async def test_what_is_archived_superseded_or_removed_is_left_alone(store: Store, weekly: WeeklyConsolidation) -> None:
     one = await remembered(store, fact("Likes green tea", "one"))
     for name, column, value in (("two", "archived_at", "2026"), ("three", "superseded_by", one.id)):
-        added = await remembered(store, fact("Likes green tea", name), days=500)
+        added = await remembered(store, fact("Likes green tea", name), days=200)
         async with store.database.transaction() as connection:
             await connection.execute(f"UPDATE entries SET {column} = ? WHERE id = ?", (value, added.id))  # noqa: S608
     await remembered(store, fact("Likes green tea", "four"), days=500)
@@ -253,11 +283,11 @@ async def test_what_changes_while_it_plans_is_left_alone(
     store: Store, weekly: WeeklyConsolidation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(2):
-        await remembered(store, fact(f"Old thing number {number}", f"thing {number}"), days=400)
+        await remembered(store, _event(f"Old thing number {number}", f"thing {number}"), days=400)
     plan = weekly._plan  # noqa: SLF001  # the moment in between has no other name
 
-    def planned(entries: list[Entry]) -> object:
-        made = plan(entries)
+    def planned(entries: list[Entry], over: list[Entry]) -> object:
+        made = plan(entries, over)
         with sqlite3.connect(store.database.path) as other:
             other.create_function("strength", 3, lambda *_: 0.0, deterministic=True)
             other.execute("UPDATE entries SET reinforcement_count = 50 WHERE id = 1")

@@ -86,7 +86,7 @@ class PageData:
         if not words.strip():
             return {"found": []}
         found = []
-        for result in await self.memory.recall.recall(words, self.owner, Filter(), FOUND):
+        for result in await self.memory.recall.recall(words, self.owner, Filter(), FOUND, forgotten_too=True):
             hit = result.hit
             place = {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
             found.append({"text": result.text, **place})

@@ -1,0 +1,94 @@
+"""Judges captures after the turns, one message after the other, while nobody waits for the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from config.texts import use_language
+from config.waiting import Backoff
+from memory.errors import Postponed
+
+if TYPE_CHECKING:
+    from bot.jobs.background import Quiet
+    from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
+    from memory.consolidation.capture_review import CaptureReview, Heard
+    from memory.store.notices import PendingNotices
+
+log = structlog.get_logger(__name__)
+
+MAX_WAITING = 200
+"""Messages that wait to be judged. Older ones are left to the consolidation of their conversations."""
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10 * 60.0, 24 * 60 * 60.0
+"""Pauses after which corrections without a judgement are looked at again."""
+
+
+@dataclass(eq=False)
+class BackgroundCapture:
+    """Judges what was found in the messages of finished turns, and announces it with the next answer."""
+
+    review: CaptureReview
+    notices: PendingNotices
+    languages: Languages
+    quiet: Quiet
+    tasks: BackgroundTasks
+    _waiting: deque[tuple[Heard, int | None]] = field(default_factory=lambda: deque(maxlen=MAX_WAITING), init=False)
+    _work: asyncio.Task[None] | None = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Begin with the corrections that an earlier run left. Only programs that stay do this."""
+        self.tasks.start(self._retry(), "corrections")
+
+    def hear(self, heard: Heard, turn_id: int) -> None:
+        """Have judged what was found in a message of a committed turn."""
+        if heard.is_empty:
+            return
+        self._waiting.append((heard, turn_id))
+        self._begin()
+
+    async def idle(self) -> None:
+        """Wait until nothing waits to be judged."""
+        while self._work is not None and not self._work.done():
+            await asyncio.wait([self._work])
+
+    def _begin(self) -> None:
+        if self._work is None or self._work.done():
+            self._work = self.tasks.start(self._run(), "captures")
+
+    async def _run(self) -> None:
+        while self._waiting:
+            heard, turn_id = self._waiting.popleft()
+            try:
+                await self._judge(heard, turn_id)
+            except Exception:
+                log.exception("capture_not_judged")
+
+    async def _judge(self, heard: Heard, turn_id: int | None) -> None:
+        while True:
+            await self.quiet()
+            try:
+                with use_language(await self.languages.of_chat(heard.owner)):
+                    notices = await self.review.judge(heard, turn_id)
+                    await self.notices.add(heard.owner, *notices)
+            except Postponed:
+                continue
+            return
+
+    async def _retry(self) -> None:
+        pause = Backoff(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS)
+        while True:
+            try:
+                waiting = await self.review.pending()
+                self._waiting.extend((heard, None) for heard in waiting[:MAX_WAITING])
+                if waiting:
+                    self._begin()
+                else:
+                    pause.reset()
+            except Exception:
+                log.exception("corrections_not_read")
+            await pause.wait()

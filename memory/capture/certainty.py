@@ -1,0 +1,93 @@
+"""Decides which captures need no model's word: orders to the bot, and plain statements that are a message alone.
+
+The judgement is about the whole message. A sentence that stands next to a request may be the text that the request is
+about, so it is only a candidate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.capture.capture import captured, parsed
+from memory.capture.classifier import classifier
+from memory.text.classes import classes, pieces_of
+from memory.text.words import is_small_talk
+
+if TYPE_CHECKING:
+    from memory.capture.capture import Captured, ParsedSentence
+
+MAX_CERTAIN_CHARS = 300
+"""Characters of a message that may hold something certain. A longer one was likely pasted."""
+MAX_STATEMENT_CHARS = 120
+MIN_MARGIN = 1.5
+"""Log-odds above the threshold of the classifier from which a statement is certain."""
+_HANDLING = frozenset({"MAKE", "EDIT", "GAME", "SCENE", "TEXTTHING", "CODE", "SAY"})
+_FLEETING = frozenset(
+    {
+        *("FEEL", "TODAY", "NOW", "LAST", "IF", "MAYBE", "THINK", "WANT", "LATE", "WEATHER", "LAUGH", "BRIEFLY"),
+        *("CANYOU", "QW", "THIS", "HE", "THEY", "YOU", "YOUR", "NEXTONE", "DAY", "DONE", "PAST", "quoted"),
+    }
+)
+"""Classes of words that make a statement depend on the moment, on the talk, or on what is only supposed."""
+_SELF = frozenset({"I", "MY", "WE", "OUR"})
+
+
+def is_certain_order(text: str, order: Captured) -> bool:
+    """Return True if `order` is surely meant for the bot, and not a part of a text that `text` hands over.
+
+    It must be a whole sentence. Only statements may come before it, and no other sentence may ask for something to be
+    done with a text.
+    """
+    if not order.is_standing or len(text) > MAX_CERTAIN_CHARS:
+        return False
+    before = True
+    found = False
+    for sentence in parsed(text):
+        is_order = not found and sentence.core.rstrip(" .!。！?？").endswith(_folded(order.text))
+        if is_order:
+            found, before = True, False
+            if not _is_whole(sentence, order) or _classes(sentence.core)[:1] in ([frozenset({"I"})], []):
+                return False
+        elif is_small_talk(sentence.said):
+            continue
+        elif _handles_text(sentence) or (before and not captured(sentence.typed)):
+            return False
+    return found
+
+
+def is_certain_statement(text: str, statement: Captured) -> bool:
+    """Return True if `text` says only `statement`, of the user, and in words that nothing around them can change."""
+    sentences = [sentence for sentence in parsed(text) if not is_small_talk(sentence.said)]
+    if len(sentences) != 1 or len(text) > MAX_STATEMENT_CHARS or ":" in text or "\n" in text.strip():
+        return False
+    sentence = sentences[0]
+    names = frozenset().union(*_classes(sentence.core))
+    model = classifier()
+    return (
+        _is_whole(sentence, statement)
+        and names.isdisjoint(_HANDLING | _FLEETING)
+        and bool(names & _SELF)
+        and model.score(sentence.said) >= model.header.at_once + MIN_MARGIN
+    )
+
+
+def hands_over_text(text: str) -> bool:
+    """Return True if a sentence of `text` asks for something to be done with a text, or to be imagined."""
+    return any(_handles_text(sentence) for sentence in parsed(text))
+
+
+def _handles_text(sentence: ParsedSentence) -> bool:
+    return sentence.hands_over or not _HANDLING.isdisjoint(frozenset().union(*_classes(sentence.core)))
+
+
+def _is_whole(sentence: ParsedSentence, capture: Captured) -> bool:
+    """Return True if nothing but what the talk needed was left out of the sentence."""
+    return len(_folded(sentence.core)) - len(_folded(capture.text)) <= 1
+
+
+def _classes(text: str) -> list[frozenset[str]]:
+    return [names for names in classes(pieces_of(text)) if "|" not in names]
+
+
+def _folded(text: str) -> str:
+    return text.strip(" \t.!?…。！？;:,")

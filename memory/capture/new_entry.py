@@ -1,0 +1,64 @@
+"""Makes the entry that a capture becomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.capture.capture import restated
+from memory.capture.classifier import CaptureKind
+from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry, Priority
+
+if TYPE_CHECKING:
+    from memory.capture.capture import Captured
+    from memory.store.entry import Entry
+
+
+def kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
+    """Return the kind and priority of a capture. Only standing instructions to the bot go into every request (S4)."""
+    if captured.is_standing:
+        is_policy = captured.kind is CaptureKind.CONSTRAINT
+        return (Kind.POLICY, None) if is_policy else (Kind.PREFERENCE, Priority.HIGH)
+    if captured.is_change:
+        return Kind.FACT, None
+    return {
+        CaptureKind.FACT: (Kind.FACT, None),
+        CaptureKind.PREFERENCE: (Kind.PREFERENCE, None),
+        CaptureKind.CONSTRAINT: (Kind.FACT, Priority.HIGH),
+        CaptureKind.DECISION: (Kind.DECISION, None),
+        CaptureKind.CORRECTION: (Kind.FACT, Priority.HIGH),
+    }[captured.kind]
+
+
+def with_speaker(text: str, captured: Captured, speaker: str | None) -> str:
+    """Return what is stored of a capture: in a group, what is said of oneself names who says it."""
+    is_of_the_speaker = not captured.is_standing and captured.kind is not CaptureKind.CONSTRAINT
+    return f"{speaker}: {text}" if speaker and is_of_the_speaker else text
+
+
+def new_entry(captured: Captured, former: Entry | None, speaker: str | None, text: str | None = None) -> NewEntry:
+    """Return the entry that a capture becomes.
+
+    Args:
+        former: The memory that it corrects.
+        speaker: The speaker's name in a group.
+        text: The capture in words that can be understood alone, if they are not its own.
+    """
+    kind, priority = kind_of(captured)
+    quote = captured.text if text is not None and text != captured.text else None
+    if former is None or former.kind not in TYPED_KINDS:
+        content = with_speaker(text or captured.text, captured, speaker)
+        return NewEntry(content, stem=kind, kind=kind, priority=priority, author=Author.CAPTURE, quote=quote)
+    # a correction of a rule is a rule, and a correction of a wish is none
+    given_priority = priority if former.kind == kind else None
+    if text is None and captured.corrects and captured.becomes:
+        text = restated(former.content, captured.corrects, captured.becomes)
+    elif text is not None:
+        text = with_speaker(text, captured, speaker)
+    return NewEntry(
+        text or with_speaker(captured.text, captured, speaker),
+        stem=former.kind,
+        kind=former.kind,
+        priority=given_priority or Priority(former.priority),
+        author=Author.CAPTURE,
+        quote=captured.text if text is not None and text != captured.text else None,
+    )

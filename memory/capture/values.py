@@ -1,0 +1,66 @@
+"""Compares two sentences by their values: days, numbers, languages and names that stand in the same place."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from memory.text.classes import classes, pieces_of
+from memory.text.same_words import comparable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_VALUES = ("0", "MONTH", "DAY", "LANG", "name")
+"""Classes of words that are values: numbers, months, days of the week, languages, and words with a capital."""
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+
+
+def with_value(former: str, correction: str) -> str | None:
+    """Return a known sentence with the value of a correction in it: "My exam is on 15 March" for "15 March".
+
+    None unless the correction holds a value of a shape that stands in the sentence once.
+    """
+    values = [item for item in _shaped(correction, inside=True) if item[1] is not None]
+    shape = [kind for _, kind in values]
+    if not shape:
+        return None
+    words = _shaped(former, inside=False)
+    size = len(shape)
+    places = [at for at in range(len(words) - size + 1) if [kind for _, kind in words[at : at + size]] == shape]
+    if len(places) != 1 or sum(kind in set(shape) for _, kind in words) != size:
+        return None
+    first, last = words[places[0]][0], words[places[0] + size - 1][0]
+    value = correction[values[0][0].start() : values[-1][0].end()]
+    text = f"{former[: first.start()]}{value}{former[last.end() :]}"
+    return text if text != former else None
+
+
+def differ_in_value(text: str, other: str) -> bool:
+    """Return True if two sentences have the same words but for values of the same kind: "in German", "in English"."""
+    first, second = comparable(text), comparable(other)
+    if len(first) != len(second) or len(first) < 2 or first == second:
+        return False
+    return all(
+        one == two or (_kind(one) is not None and _kind(one) == _kind(two))
+        for one, two in zip(first, second, strict=True)
+    )
+
+
+def _shaped(text: str, *, inside: bool) -> list[tuple[re.Match[str], str | None]]:
+    """Return the words of a text, each with its kind of value; inside: the first one may be a name, too."""
+    words = list(_WORD.finditer(text))
+    return [(word, _kind(word.group(), is_first=not at and not inside)) for at, word in enumerate(words)]
+
+
+def _kind(word: str, *, is_first: bool = False) -> str | None:
+    names = _classes_of(word)
+    known = next((name for name in _VALUES if name in names), None)
+    if known is not None or names:
+        return known
+    return "name" if word[:1].isupper() and not is_first else None
+
+
+def _classes_of(word: str) -> frozenset[str]:
+    found: Sequence[frozenset[str]] = list(classes(pieces_of(word)))
+    return found[0] if found else frozenset()

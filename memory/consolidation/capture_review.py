@@ -1,0 +1,330 @@
+"""Judges what was captured of a message, after its turn: candidates become memories, corrections are settled.
+
+Nothing of it is needed for safety. A candidate exists in no table: if it is never judged, because the program ended or
+the model failed, the consolidation of the conversation reads the same message again. A correction is stored already;
+what it has put aside is named in its `proposal`, and stays out of the prompts until a judgement has been written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from config.texts import _, unstopped
+from memory.buttons import Notice
+from memory.capture.capture import captured
+from memory.capture.certainty import is_certain_statement
+from memory.capture.classifier import CaptureKind
+from memory.capture.new_entry import new_entry
+from memory.capture.values import with_value
+from memory.errors import MemoryRefused
+from memory.facts.capture_look import stands_alone
+from memory.facts.fact import Excerpt, KnownMemory
+from memory.facts.noted import noted
+from memory.log.quoted import messages_around
+from memory.store.entry import Author, Kind, Nature, Operation, Priority, Proposal
+from memory.store.entry_rows import entries_where
+from memory.store.erasure import IS_KEPT
+from memory.store.forgotten import forgotten_words, forgotten_words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.capture.capture import Captured
+    from memory.clock import TimezoneLookup
+    from memory.facts.capture_look import CaptureLook, CaptureVerdict
+    from memory.facts.corrections import Corrections
+    from memory.facts.fact_store import Learned
+    from memory.facts.learning import Learning
+    from memory.facts.sharing import Sharing
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
+    from memory.messages import Message
+    from memory.store.database import Database
+    from memory.store.entry import Entry, NewEntry
+    from memory.store.entry_rows import Read
+
+log = structlog.get_logger(__name__)
+
+MAX_LATER_MESSAGES = 3
+"""Messages after the judged one that the model sees: they may take back what it says."""
+MAX_CLAIMS = 8
+_IS_PENDING = "e.proposal IS NOT NULL AND e.unconfirmed IS NULL AND e.superseded_by IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was found in one message.
+
+    Attributes:
+        owner: The owner of the memory.
+        content: The message, as typed.
+        speaker: The sender's name in a group.
+        candidates: What may be a memory, and is stored nowhere.
+        stored: The ids of corrections and rules that are stored already.
+        change: The change that stored them.
+    """
+
+    owner: str
+    content: str
+    speaker: str | None = None
+    candidates: tuple[Captured, ...] = ()
+    stored: tuple[int, ...] = ()
+    change: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.candidates and not self.stored
+
+
+@dataclass(slots=True)
+class _Written:
+    learned: list[Learned] = field(default_factory=list)
+    put_back: list[Entry] = field(default_factory=list)
+    change: int | None = None
+
+
+@dataclass(eq=False)
+class CaptureReview:
+    """Asks a model about captures, and writes what it confirms. Without a capable model only what is certain."""
+
+    database: Database
+    ledger: Ledger
+    learning: Learning
+    corrections: Corrections
+    look: CaptureLook
+    sharing: Sharing
+    zone_of: TimezoneLookup
+    seconds: float
+
+    async def judge(self, heard: Heard, turn_id: int | None = None) -> list[Notice]:
+        """Judge what was found in a message, and return what is to be told of it. Raises Postponed.
+
+        Args:
+            turn_id: The turn of the message, or None if only what is stored is to be judged.
+        """
+        stored = await self._pending(heard.stored)
+        message_id = await self._message_id(heard, turn_id, stored)
+        if message_id is None:
+            return []
+        if not await self._is_open(self.database.rows, message_id):
+            heard = replace(heard, candidates=())
+        if not (heard.candidates or stored):
+            return []
+        if not await self.look.is_reliable():
+            return await self._keep_certain(heard, message_id)
+        claims = [*(capture.text for capture in heard.candidates), *(entry.quote or entry.content for entry in stored)]
+        claims = claims[:MAX_CLAIMS]
+        excerpt, number, source = await self._excerpt(heard.owner, message_id)
+        if source is None:
+            return []
+        aside = [id_ for entry in stored for id_ in _put_aside_by(entry)]
+        known = await self.corrections.comparable(heard.owner, claims, aside)
+        known = [entry for entry in known if entry.id not in heard.stored]
+        doubted = frozenset(at for at, entry in enumerate(known) if entry.id in aside)
+        memories = [KnownMemory(entry.content, entry.subject, entry) for entry in known]
+        verdicts = await self.look.look(claims, number, excerpt, memories, doubted, self.seconds)
+        if not verdicts:
+            return []
+        written = await self._write(heard, source, stored, verdicts, known)
+        of_family = await self.sharing.includes(heard.owner)
+        lines = [
+            Notice(_("Still remembered: {content}", content=unstopped(entry.content))) for entry in written.put_back
+        ]
+        return [*noted(written.learned, written.change, of_family=of_family), *lines]
+
+    async def pending(self) -> list[Heard]:
+        """Return the stored corrections that no model has judged yet, by message."""
+        entries = await entries_where(self.database.rows, f"{_IS_PENDING} ORDER BY e.id")
+        return [Heard(entry.owner, entry.quote or entry.content, stored=(entry.id,)) for entry in entries]
+
+    async def _pending(self, ids: Sequence[int]) -> list[Entry]:
+        numbers = ", ".join(str(number) for number in ids)
+        return await entries_where(self.database.rows, f"e.id IN ({numbers}) AND {_IS_PENDING} ORDER BY e.id")
+
+    async def _message_id(self, heard: Heard, turn_id: int | None, stored: Sequence[Entry]) -> int | None:
+        if turn_id is None:
+            return next((entry.source_message_id for entry in stored), None)
+        number: int | None = await self.database.value(
+            "SELECT min(id) FROM messages WHERE turn_id = ? AND role = 'user' AND content = ?",
+            (turn_id, heard.content),
+        )
+        return number
+
+    async def _excerpt(self, owner: str, message_id: int) -> tuple[Excerpt, int, Message | None]:
+        """Return the talk around a message without forgotten words, its place from 1, and the message as it was."""
+        forgotten = await forgotten_words(self.database.rows, owner)
+        messages: list[Message] = []
+        number, source, later = 0, None, 0
+        for message in await messages_around(self.database, message_id):
+            later += message.id is not None and message.id > message_id
+            if later > MAX_LATER_MESSAGES:
+                break
+            messages.append(forgotten.masked(message))
+            if message.id == message_id:
+                number, source = len(messages), message
+        return Excerpt(messages, self.zone_of(owner)), number, source
+
+    async def _keep_certain(self, heard: Heard, message_id: int) -> list[Notice]:
+        """Write what needs no judgement, where no model can judge."""
+        certain = [
+            capture
+            for capture in heard.candidates
+            if not capture.may_replace and capture in captured(heard.content)
+            if is_certain_statement(heard.content, capture)
+        ]
+        if not certain:
+            return []
+        learned = []
+        async with self.ledger.change(heard.owner, Operation.LEARN, Author.CAPTURE) as change:
+            if await self._is_open(change.read, message_id):
+                for capture in certain:
+                    new = replace(new_entry(capture, None, heard.speaker), source_message_id=message_id)
+                    learned += await self._learned(change, heard.owner, new)
+        return noted(learned, change.number, of_family=await self.sharing.includes(heard.owner))
+
+    async def _write(
+        self,
+        heard: Heard,
+        source: Message,
+        stored: Sequence[Entry],
+        verdicts: dict[int, CaptureVerdict],
+        known: Sequence[Entry],
+    ) -> _Written:
+        """Write the verdicts: what settles a correction as a part of its change, and the candidates as another."""
+        done = _Written()
+        count = len(heard.candidates)
+        settled = [(entry, verdicts[at]) for at, entry in enumerate(stored, count) if at in verdicts]
+        if settled:
+            async with self.ledger.change(
+                heard.owner, Operation.LEARN, Author.CAPTURE, continues=heard.change
+            ) as change:
+                for entry, verdict in settled:
+                    done.put_back += await self._settle(change, entry, verdict, known)
+        pairs = zip(range(count), heard.candidates, strict=False)
+        confirmed = [(capture, verdicts[at]) for at, capture in pairs if at in verdicts and verdicts[at].is_confirmed]
+        if confirmed:
+            async with self.ledger.change(heard.owner, Operation.LEARN, Author.CAPTURE) as change:
+                if await self._is_open(change.read, source.id or 0):
+                    forgotten = await forgotten_words_of(change.read, change.owner_id)
+                    for capture, verdict in confirmed:
+                        if not forgotten.forbids(verdict.text or capture.text, capture.text, source):
+                            done.learned += await self._candidate(change, heard, source, capture, verdict, known)
+            done.change = change.number
+        return done
+
+    async def _is_open(self, read: Read, message_id: int) -> bool:
+        """Return True if the message is still there, and no consolidation has taken it over or is about to."""
+        return bool(
+            await read(
+                "SELECT 1 FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+                f" JOIN owners o ON o.id = c.owner_id WHERE m.id = ? AND {IS_KEPT} AND c.ended_at IS NULL"
+                " AND max(c.consolidation_due, c.consolidated_through) < m.id",
+                (message_id,),
+            )
+        )
+
+    async def _candidate(
+        self,
+        change: Change,
+        heard: Heard,
+        source: Message,
+        capture: Captured,
+        verdict: CaptureVerdict,
+        known: Sequence[Entry],
+    ) -> list[Learned]:
+        """Write a confirmed candidate. One that can't be understood alone is left to the consolidation."""
+        replaced = await _holding(change, known, verdict.replaces)
+        repeated = await _holding(change, known, verdict.repeats)
+        text = verdict.text
+        if text is None and not stands_alone(capture.text):
+            restated = (with_value(entry.content, capture.text) for entry in replaced)
+            text = next((item for item in restated if item is not None), None)
+            if text is None:
+                return []
+        if repeated:
+            same = repeated[0]
+            for other in replaced:
+                if other.id != same.id:
+                    same = await _superseded(change, other, same)
+            await change.reinforce(same)
+            return []
+        former = replaced[0] if replaced else None
+        new = _typed(new_entry(capture, former, heard.speaker, text), verdict, capture, former)
+        new = replace(new, source_message_id=source.id, nature=verdict.nature)
+        learned = await self._learned(change, heard.owner, new)
+        for outcome in learned:
+            for other in replaced:
+                if other.id != outcome.entry.id:
+                    await _superseded(change, other, outcome.entry)
+        return [replace(outcome, superseded=former) for outcome in learned]
+
+    async def _learned(self, change: Change, owner: str, new: NewEntry) -> list[Learned]:
+        try:
+            return [await self.learning.learn_in(change, owner, new)]
+        except MemoryRefused as refusal:
+            log.info("capture_refused", reason=refusal.loggable)
+            return []
+
+    async def _settle(
+        self, change: Change, entry: Entry, verdict: CaptureVerdict, known: Sequence[Entry]
+    ) -> list[Entry]:
+        """Apply a verdict to a correction that is stored, and return what holds again that it had put aside.
+
+        Where the model is not sure of the correction, what it has put aside stays out, too: both at once would
+        contradict each other.
+        """
+        aside = [item for id_ in _put_aside_by(entry) if (item := await change.by_number(id_)) is not None]
+        aside = [item for item in aside if item.unconfirmed is not None and item.superseded_by is None]
+        if verdict.is_contradicted:
+            await change.propose(entry, None, None)
+            await change.remove(entry)
+            return [await change.put_back(item) for item in aside]
+        if not verdict.is_confirmed:
+            await change.propose(entry, None, None)
+            return []
+        if verdict.nature is Nature.VITAL:
+            entry = await change.mark(entry, verdict.nature)
+        if verdict.text is not None and verdict.text != entry.content:
+            entry = await change.rewrite(entry, verdict.text, quote=entry.quote or entry.content)
+        replaced = [known[at] for at in (*verdict.replaces, *verdict.repeats) if known[at].id != entry.id]
+        kept = [item for item in aside if all(item.id != other.id for other in replaced)]
+        back = [await change.put_back(item) for item in kept]
+        for other in replaced:
+            former = await change.by_number(other.id)
+            if former is not None and former.superseded_by is None:
+                entry = await _superseded(change, former, entry)
+        await change.propose(entry, None, None)
+        return back
+
+
+def _put_aside_by(entry: Entry) -> tuple[int, ...]:
+    return Proposal.from_text(entry.proposal).replaces if entry.proposal is not None else ()
+
+
+async def _holding(change: Change, known: Sequence[Entry], places: Sequence[int]) -> list[Entry]:
+    """Return the known memories at some places that still hold, or are only put aside."""
+    entries = [await change.by_number(known[at].id) for at in places]
+    return [entry for entry in entries if entry is not None and entry.superseded_by is None]
+
+
+async def _superseded(change: Change, former: Entry, entry: Entry) -> Entry:
+    """Have an entry take the place of a memory, under the name that this has if it is a subject's."""
+    if former.unconfirmed is not None:
+        await change.propose(former, None, None)
+    entry = await change.supersede_by_known(former, entry)
+    return entry if former.subject is None else await change.rename(entry, former.name)
+
+
+def _typed(new: NewEntry, verdict: CaptureVerdict, capture: Captured, former: Entry | None) -> NewEntry:
+    """Return an entry with the kind that the model names, unless it takes over that of what it replaces."""
+    if verdict.kind is None or former is not None:
+        return new
+    kind, priority = verdict.kind, new.priority if verdict.kind == new.kind else None
+    if verdict.kind is Kind.POLICY and capture.kind is not CaptureKind.CONSTRAINT:
+        kind, priority = Kind.PREFERENCE, Priority.HIGH
+    elif verdict.kind is Kind.PREFERENCE:
+        priority = None
+    return replace(new, kind=kind, stem=kind, priority=priority)

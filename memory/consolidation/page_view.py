@@ -1,0 +1,143 @@
+"""MEMORY.md as a view: within its limit it holds what is vital and what is used most, and nothing that is over.
+
+Only lines that were written for an entry come and go. Lines that people typed, headings and lists stay as they are.
+Between two weekly tidyings lines leave only if they have to, so that the beginning of the prompt stays the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import MemoryRefused
+from memory.ledger.page import appending, format_line
+from memory.store.decay import Decay
+from memory.store.entry import Kind, Nature
+from memory.store.entry_rows import CURRENT, entries_where
+from memory.text.same_words import same_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from memory.ledger.change import Change
+    from memory.store.entry import Entry
+
+log = structlog.get_logger(__name__)
+
+FILLED_SHARE = 0.8
+"""The share of the limit that is filled when the view is chosen again: the rest is for what is learned until then."""
+MAX_CONSIDERED = 500
+_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
+# a line whose entry holds: archived and past ones, and what happened once, have no place in every prompt
+_IN_VIEW = f"{CURRENT} AND e.archived_at IS NULL AND e.nature <> '{Nature.EVENT}' AND e.trusted"
+
+
+class PageView:
+    """Chooses which entries have a line in MEMORY.md.
+
+    Args:
+        limit: The bytes that the file may have.
+    """
+
+    def __init__(self, limit: int, decay: Decay | None = None) -> None:
+        self._limit = limit
+        self._decay = decay or Decay()
+
+    async def add(self, change: Change, entry: Entry) -> None:
+        """Write the line of an entry that holds, unless the file says it already."""
+        if entry.unconfirmed is not None or entry.nature == Nature.EVENT or not await change.is_current(entry):
+            return
+        line, lines = format_line(entry.content), (await change.page()).splitlines()
+        if entry.line in lines or any(same_words(existing, entry.content) for existing in lines):
+            return
+        if await _edited(change, appending(line)):
+            await change.know_line(entry, line)
+
+    async def fit(self, change: Change) -> None:
+        """Take out the lines of what is over, and the least used ones if the file is longer than its limit."""
+        owned = await self._owned(change)
+        holding = await self._drop_ended(change, owned)
+        if await _size(change) > self._limit:
+            await self._shorten(change, holding)
+
+    async def choose(self, change: Change) -> None:
+        """Choose all lines again by what is vital and used most. This is for the weekly tidying."""
+        holding = await self._drop_ended(change, await self._owned(change))
+        if await _size(change) > self._limit * FILLED_SHARE:
+            holding = await self._shorten(change, holding)
+        shown = {entry.id for entry in holding}
+        kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
+        waiting = await entries_where(
+            change.read,
+            f"e.owner_id = ? AND e.line IS NULL AND {_IN_VIEW} AND e.kind IN ({kinds}) AND e.subject IS NOT NULL"
+            " ORDER BY e.strength DESC LIMIT ?",
+            (change.owner_id, MAX_CONSIDERED),
+        )
+        weakest = sorted(holding, key=lambda entry: self._rank(entry, change))
+        for entry in sorted(waiting, key=lambda entry: self._rank(entry, change), reverse=True):
+            room = int(self._limit * FILLED_SHARE) - await _size(change) - len(format_line(entry.content).encode()) - 1
+            # a stronger one takes the place of weaker ones
+            while room < 0 and weakest and self._rank(weakest[0], change) < self._rank(entry, change):
+                former = weakest.pop(0)
+                await self._take_out(change, [former])
+                room += len((former.line or "").encode()) + 1
+            if room < 0:
+                break
+            if entry.id not in shown:
+                await self.add(change, entry)
+
+    async def _owned(self, change: Change) -> list[Entry]:
+        """Return the entries that have a line in the file, each line's current one before others."""
+        lines = set((await change.page()).splitlines())
+        # what was superseded has handed its line on: if it stands there, a person wrote it
+        holds = "e.line IS NOT NULL AND e.superseded_by IS NULL AND e.unconfirmed IS NULL"
+        where = f"e.owner_id = ? AND {holds} ORDER BY NOT ({_IN_VIEW}), e.id DESC"
+        entries = [e for e in await entries_where(change.read, where, (change.owner_id,)) if e.line in lines]
+        return list({entry.line: entry for entry in reversed(entries)}.values())
+
+    async def _drop_ended(self, change: Change, owned: Iterable[Entry]) -> list[Entry]:
+        """Take out the lines of what no longer belongs there. Return the entries of the others."""
+        rows = await change.read(
+            f"SELECT e.id FROM entries e WHERE e.owner_id = ? AND e.line IS NOT NULL AND {_IN_VIEW}", (change.owner_id,)
+        )
+        current = {row["id"] for row in rows}
+        await self._take_out(change, [entry for entry in owned if entry.id not in current])
+        return [entry for entry in owned if entry.id in current]
+
+    async def _shorten(self, change: Change, holding: Iterable[Entry]) -> list[Entry]:
+        """Take out the least used lines until the file is as full as it is to be. Return the entries that stay."""
+        ranked = sorted(holding, key=lambda entry: self._rank(entry, change))
+        size, filled, gone = await _size(change), self._limit * FILLED_SHARE, 0
+        while size > filled and gone < len(ranked) and ranked[gone].nature != Nature.VITAL:
+            size -= len((ranked[gone].line or "").encode()) + 1
+            gone += 1
+        await self._take_out(change, ranked[:gone])
+        return ranked[gone:]
+
+    def _rank(self, entry: Entry, change: Change) -> tuple[bool, float, int]:
+        score = self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, change.moment)
+        return entry.nature == Nature.VITAL, score, entry.id
+
+    async def _take_out(self, change: Change, entries: Sequence[Entry]) -> None:
+        lines = {entry.line for entry in entries}
+
+        def without(text: str) -> str:
+            return "\n".join(line for line in text.split("\n") if line not in lines)
+
+        if entries and await _edited(change, without):
+            for entry in entries:
+                await change.know_line(entry, None)
+
+
+async def _size(change: Change) -> int:
+    return len((await change.page()).encode("utf-8", "surrogateescape"))
+
+
+async def _edited(change: Change, edit: Callable[[str], str]) -> bool:
+    try:
+        await change.edit_file(edit)
+    except MemoryRefused as error:
+        log.warning("memory_update_refused", reason=error.loggable)
+        return False
+    return True

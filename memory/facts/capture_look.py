@@ -1,0 +1,249 @@
+"""Asks a model which sentences of a message are memories: one request for a message, before anything is live.
+
+The classifier finds sentences that look like statements. Only a reader can say if the user means them, about
+themselves and for long, or if they are a text to translate, a request, a mood or a joke.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import ContentFiltered
+from memory.facts.fact import is_foreign, one_line, shortened, transcript
+from memory.facts.second_look import Judgement, PromptFn, Verdict, always, answered, parse_verdicts
+from memory.messages import Role
+from memory.store.entry import Kind, Nature
+from memory.text.classes import classes, pieces_of
+from memory.text.same_words import comparable
+from memory.text.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from memory.facts.fact import Excerpt, KnownMemory
+    from memory.messages import Message
+
+log = structlog.get_logger(__name__)
+
+MAX_MESSAGE_CHARS = 1_500
+"""Characters of the judged message that the model sees. The request that a text belongs to stands at its beginning."""
+MAX_REPLACED = 5
+"""Memories that one claim may replace. More of them are no judgement, and none is replaced."""
+MAX_NEW_WORDS = 2
+"""Telling words in a claim's new wording that nobody has said."""
+MAX_TEXT_CHARS = 300
+_MIN_ALIKE = 4
+_TASK = """\
+You check what a memory program is about to keep about its user. It found the claims below in the user's newest \
+message, [{number}], by their form alone. Read the messages and decide for each numbered claim:
+"verdict": "follows" only where the user says it in earnest, about themselves or their own world (people, pets, \
+things, home, health, work, plans, habits, tastes, decisions), and it will still matter in a month; or where it is a \
+lasting instruction to the assistant. "unclear" for everything else: words in a text to translate, summarise, \
+correct, quote, continue or explain, or in something imagined (a story, a role, an example, a lyric), even where no \
+quotation marks tell; a request or a part of one (a reminder, a list, a recipe, a search); a mood or a state of today; \
+a joke, an exaggeration, a guess, a wish, a question; general knowledge; what somebody else is said to claim. \
+"contradicts" where the messages say otherwise, or take it back.
+"text": the claim as one short sentence that can be understood alone in a year, in the user's language and words, as \
+they would say it ("I", "my"). Say who "she" or "it" is. Write a relative day ("tomorrow", "next Thursday") as its \
+date, worked out from the day of the message, as YYYY-MM-DD. Complete a mere value: "15 March" after "my exam is on 12 \
+March" is "My exam is on 15 March". Add nothing else. Leave "text" out where the claim can be understood alone as it \
+is. Where the messages don't tell who or when is meant, the verdict is "unclear".
+"kind": "rule" for an instruction to the assistant, "preference" for likes and dislikes, "decision" for what was \
+decided, else "fact".
+"nature": "vital" for what must be known in every conversation (allergies, illnesses, blood type, emergency contacts, \
+the closest people and their names, home, address, phone number), "event" for what happened once, else "state".
+"replaces": the numbers, as "K2", of known memories that no longer hold if the claim does, because it says something \
+else of the same attribute of the same thing or person, in whatever language. An instruction replaces earlier \
+instructions about the same subject (language, length, tone, format, what to call somebody), and "use X again" \
+replaces "never use X". "same": those that say what the claim says, and no less. Memories of other people, other \
+things or other attributes are neither. The program doubts the memories marked "doubted": say of each if it is replaced.
+Return one JSON object: {{"1": {{"verdict": "follows", "text": "...", "kind": "fact", "replaces": [], "same": []}}, \
+"2": ...}}
+"""
+_KINDS = {"fact": Kind.FACT, "preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.POLICY}
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_KEY_BEFORE = re.compile(r"(\d+)\W{1,6}$")
+# what begins a sentence about somebody or something that was named before
+_STANDING_FOR = frozenset({"HE", "THEY", "THIS", "NEXTONE"})
+_RELATIVE = frozenset(
+    "today tonight tomorrow yesterday next last heute morgen gestern übermorgen vorgestern nächste nächsten nächster "
+    "nächstes letzte letzten hoy mañana ayer próximo próxima aujourd hui demain hier prochain prochaine сегодня завтра "
+    "вчера послезавтра позавчера следующий следующую следующей следующем сьогодні вчора позавчора післязавтра "
+    "наступний наступного наступної 今 明 昨".split()
+)
+"""Words that tell a time from the day on which they are said."""
+_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureVerdict:
+    """What a model says of a claim.
+
+    text: the claim in words that can be understood alone, or None if they are its own. kind: None if it names none.
+    """
+
+    is_confirmed: bool
+    is_contradicted: bool = False
+    text: str | None = None
+    kind: Kind | None = None
+    nature: Nature = Nature.STATE
+    replaces: tuple[int, ...] = ()
+    repeats: tuple[int, ...] = ()
+
+
+class CaptureLook:
+    """Asks a model about claims.
+
+    Args:
+        ask: Asks the model.
+        is_reliable: Returns False if the judgement of the model is worth nothing.
+    """
+
+    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
+        self._ask = ask
+        self.is_reliable = is_reliable
+
+    async def look(
+        self,
+        claims: Sequence[str],
+        number: int,
+        excerpt: Excerpt,
+        memories: Sequence[KnownMemory],
+        doubted: frozenset[int],
+        seconds: float,
+    ) -> dict[int, CaptureVerdict]:
+        """Return the verdicts by the places of the claims; a claim without a usable one is missing. Raises Postponed.
+
+        Args:
+            claims: The sentences, as typed.
+            number: The place of the judged message in the excerpt, from 1.
+            excerpt: The conversation around it.
+            memories: What the claims may replace or repeat.
+            doubted: The places of memories that were put aside.
+            seconds: The time for the answer.
+        """
+        prompt = capture_prompt(claims, number, excerpt, memories, doubted)
+        deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            completion = await answered(self._ask, prompt, deadline, "capture_not_judged")
+        except ContentFiltered:
+            log.warning("capture_filtered", claims=len(claims))
+            return {}
+        if completion is None:
+            return {}
+        verdicts = parse_verdicts(completion.text, len(claims), len(memories))
+        details = _details(completion.text)
+        said = _said_words(excerpt, memories)
+        return {at: _verdict(verdict, details.get(at + 1, {}), claims[at], said) for at, verdict in verdicts.items()}
+
+
+def capture_prompt(
+    claims: Sequence[str], number: int, excerpt: Excerpt, memories: Sequence[KnownMemory], doubted: frozenset[int]
+) -> str:
+    """Return the prompt about claims that were found in message `number` of an excerpt."""
+    visible = {
+        at: _visible(message, is_judged=at == number)
+        for at, message in enumerate(excerpt.messages, 1)
+        if not is_foreign(message) and message.role is not Role.TOOL
+    }
+    parts = [
+        _TASK.format(number=number),
+        "## Messages\n" + transcript(sorted(visible.items()), excerpt.zone),
+    ]
+    if memories:
+        parts.append(
+            "## Known Memories\n"
+            + "\n".join(
+                f"K{at}. {one_line(item.text)}{_about(item, is_doubted=at - 1 in doubted)}"
+                for at, item in enumerate(memories, 1)
+            )
+        )
+    parts.append("## Claims\n" + "\n".join(f"{at}. {one_line(claim)}" for at, claim in enumerate(claims, 1)))
+    return "\n\n".join(parts)
+
+
+def _about(memory: KnownMemory, *, is_doubted: bool) -> str:
+    known = [f"since {memory.entry.valid_from:%Y-%m-%d}"] if memory.entry is not None else []
+    known += ["doubted"] if is_doubted else []
+    return f" [{', '.join(known)}]" if known else ""
+
+
+def _visible(message: Message, *, is_judged: bool) -> Message:
+    text = one_line(message.content)
+    if is_judged:
+        return replace(message, content=text[:MAX_MESSAGE_CHARS] + (" …" if len(text) > MAX_MESSAGE_CHARS else ""))
+    return replace(message, content=shortened(text))
+
+
+def _details(answer: str) -> dict[int, Mapping[str, object]]:
+    """Return the fields of each claim in an answer, by its number. Of two objects for one claim the first counts."""
+    found: dict[int, Mapping[str, object]] = {}
+    for match in _OBJECT.finditer(answer):
+        with contextlib.suppress(ValueError):
+            fields = json.loads(match.group())
+            key = _KEY_BEFORE.search(answer, max(0, match.start() - 20), match.start())
+            if key is not None:
+                found.setdefault(int(key[1]), fields)
+    return found
+
+
+def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: frozenset[str]) -> CaptureVerdict:
+    text = fields.get("text")
+    wording = " ".join(text.split()) if isinstance(text, str) else ""
+    is_new = bool(wording) and comparable(wording) != comparable(claim)
+    is_usable = is_new and is_said(wording, claim, said)
+    replaces = verdict.replaces if len(verdict.replaces) <= MAX_REPLACED else ()
+    return CaptureVerdict(
+        # a wording that nobody has said may be another claim
+        verdict.judgement is Judgement.FOLLOWS and verdict.is_now and (is_usable or not is_new),
+        verdict.judgement is Judgement.CONTRADICTS,
+        wording if is_usable else None,
+        _KINDS.get(str(fields.get("kind", ""))),
+        next((nature for nature in Nature if nature == fields.get("nature")), Nature.STATE),
+        replaces,
+        verdict.repeats,
+    )
+
+
+def is_said(wording: str, claim: str, said: frozenset[str]) -> bool:
+    """Return True if a new wording of a claim consists of words that were said, but for dates and a few small ones."""
+    if len(wording) > MAX_TEXT_CHARS:
+        return False
+    known = said | frozenset(comparable(claim))
+    new = [word for word in _telling(_DATE.sub(" ", wording)) if not _is_known(word, known)]
+    is_dated = any("MONTH" in names for names in classes(new))
+    numbers = [word for word in new if word[0].isdigit()]
+    words = len(new) - len(numbers) - is_dated
+    # the day and the year of a date
+    return words <= MAX_NEW_WORDS and len(numbers) <= (2 if is_dated else 0)
+
+
+def stands_alone(text: str) -> bool:
+    """Return True if a sentence names what it is about and needs no day to be understood."""
+    row = [names for names in classes(pieces_of(text)) if "|" not in names]
+    is_about_somebody = bool(row) and row[0].isdisjoint(_STANDING_FOR) and len(row) > 1
+    return is_about_somebody and _RELATIVE.isdisjoint(comparable(text))
+
+
+def _said_words(excerpt: Excerpt, memories: Sequence[KnownMemory]) -> frozenset[str]:
+    own = [message.content for message in excerpt.messages if not is_foreign(message)]
+    return frozenset(comparable("\n".join([*own, *(memory.text for memory in memories)])))
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in comparable(text) if word not in STOP_WORDS]
+
+
+def _is_known(word: str, known: frozenset[str]) -> bool:
+    """Return True if a word was said, in this or in another form."""
+    if word in known:
+        return True
+    beginning = word[: max(_MIN_ALIKE, len(word) - 3)]
+    return not word[0].isdigit() and len(word) >= _MIN_ALIKE and any(other.startswith(beginning) for other in known)

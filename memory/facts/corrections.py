@@ -1,0 +1,165 @@
+"""Finds the memories that a new statement may correct, without a model.
+
+`doubted` is used before a model has judged: it names only what the statement's own words point at, since that leaves
+the prompts at once. `comparable` is what the model chooses from: it takes in more, also what is in another language.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from memory.capture.values import differ_in_value, with_value
+from memory.facts.fact import Doubt
+from memory.search.search import Filter
+from memory.store.entry import TYPED_KINDS, Author, Kind, Priority
+from memory.store.entry_rows import CURRENT, entries_where
+from memory.text.classes import classes, pieces_of
+from memory.text.same_words import comparable
+from memory.text.sought import QueryTerms
+from memory.text.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from memory.capture.capture import Captured
+    from memory.search.search import Search
+    from memory.store.database import Database
+    from memory.store.entry import Entry
+
+MAX_COMPARABLE = 60
+"""Memories that a model is shown next to what it judges."""
+MAX_DOUBTED = 3
+"""Memories that one statement may keep out of the prompts before it is judged."""
+MIN_SHARED = 0.5
+"""The share of telling words, of the longer of two sentences, from which one corrects the other."""
+MIN_SHARED_IN_TALK = 0.25
+"""The same for a memory that the talk has just been about."""
+_MAX_ALIKE = 15
+# what makes a rule of what it is about
+_OF_A_RULE = frozenset({"NEVER", "ALWAYS", "NOT", "FROMNOW", "ANYMORE", "PLEASE"})
+_KINDS = (*TYPED_KINDS, Kind.NOTE)
+_IS_RULE = f"(e.kind = '{Kind.POLICY}' OR (e.kind = '{Kind.PREFERENCE}' AND e.priority = '{Priority.HIGH}'))"
+
+
+class Corrections:
+    def __init__(self, database: Database, search: Search) -> None:
+        self._database = database
+        self._search = search
+
+    async def rules(self, owner: str) -> list[Entry]:
+        """Return the rules of an owner that hold, the newest first."""
+        where = f"{_IS_RULE} AND {CURRENT} AND e.archived_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?"
+        return await entries_where(self._database.rows, where, (owner, MAX_COMPARABLE))
+
+    async def ended_by(self, owner: str, sentence: str) -> list[Entry]:
+        """Return the rules that a sentence such as "use emojis again" ends: those most of whose words it repeats."""
+        rules = await self.rules(owner)
+        return [rule for rule in rules if _repeated(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
+
+    async def doubted(
+        self, owner: str, capture: Captured, in_talk: Collection[int] = (), messages: Sequence[int] = ()
+    ) -> list[Entry]:
+        """Return the memories that a statement surely speaks against.
+
+        Args:
+            in_talk: Ids of memories that the last answer stated.
+            messages: Ids of the latest messages of the user in this conversation.
+        """
+        if capture.is_standing:
+            rules = await self.rules(owner)
+            return [rule for rule in rules if differ_in_value(rule.content, capture.text)][:MAX_DOUBTED]
+        if not capture.may_replace:
+            return []
+        pool = await self._alike(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
+        if capture.corrects is not None:
+            former = QueryTerms(capture.corrects)
+            holding = [
+                entry for entry in pool if former.terms and len(former.term_counts(entry.content)) == len(former.terms)
+            ]
+            return [entry for entry in holding if not _says(entry, capture.becomes)][:MAX_DOUBTED]
+        rated = [(self._rating(entry, capture, in_talk, messages), entry.id, entry) for entry in pool]
+        best = max(rated, key=lambda item: item[:2], default=None)
+        return [best[2]] if best is not None and best[0] > 0 else []
+
+    async def comparable(self, owner: str, texts: Sequence[str], doubted: Collection[int] = ()) -> list[Entry]:
+        """Return what a model compares with `texts`: all rules, what shares words, what was put aside, the newest."""
+        alike = await self._alike(owner, texts, doubted, (), also_doubted=True)
+        newest = await entries_where(
+            self._database.rows,
+            f"e.kind IN ({_listed(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
+            (owner, MAX_COMPARABLE),
+        )
+        first = [entry for entry in alike if entry.id in doubted]
+        every = {entry.id: entry for entry in (*first, *await self.rules(owner), *alike, *newest)}
+        return list(every.values())[:MAX_COMPARABLE]
+
+    async def _alike(
+        self,
+        owner: str,
+        texts: Sequence[str],
+        ids: Collection[int],
+        messages: Sequence[int],
+        *,
+        also_doubted: bool = False,
+    ) -> list[Entry]:
+        """Return the memories that share words with `texts`, have one of the ids, or are from one of the messages."""
+        found: dict[int, float] = {}
+        for text in texts:
+            only = Filter(kinds=_KINDS, current=True)
+            found |= {**await self._search.scores(text, owner, only, _MAX_ALIKE), **found}
+        holds = f"({CURRENT} OR (e.unconfirmed = '{Doubt.OUTDATED}' AND e.superseded_by IS NULL))"
+        entries = await entries_where(
+            self._database.rows,
+            "(e.id IN (SELECT value FROM json_each(?)) OR e.source_message_id IN (SELECT value FROM json_each(?)))"
+            f" AND e.kind IN ({_listed(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
+            (json.dumps([*found, *ids]), json.dumps([*messages]), owner),
+        )
+        return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
+
+    async def from_message(self, session_id: str, text: str) -> list[Entry]:
+        """Return what was captured of the newest message of a session's conversation that says just `text`."""
+        return await entries_where(
+            self._database.rows,
+            f"e.author = '{Author.CAPTURE}' AND {CURRENT} AND e.source_message_id = (SELECT min(o.id) FROM messages m"
+            " JOIN conversations c ON c.id = m.conversation_id JOIN messages o ON o.turn_id = m.turn_id"
+            " WHERE c.session_id = ? AND c.ended_at IS NULL AND m.role = 'user' AND m.content = ?"
+            " GROUP BY m.id ORDER BY m.id DESC LIMIT 1) ORDER BY e.id",
+            (session_id, text),
+        )
+
+    @staticmethod
+    def _rating(entry: Entry, capture: Captured, in_talk: Collection[int], messages: Sequence[int]) -> float:
+        """Return how surely a statement corrects a memory that it does not name; 0 if it is not sure."""
+        shared = min(_shared(entry.content, capture.text), _shared(capture.text, entry.content))
+        is_in_talk = entry.id in in_talk or entry.source_message_id in messages
+        if is_in_talk and capture.leans_on_talk and with_value(entry.content, capture.text) is not None:
+            return 2 + shared
+        return shared if shared >= (MIN_SHARED_IN_TALK if is_in_talk else MIN_SHARED) else 0.0
+
+
+def _says(entry: Entry, value: str | None) -> bool:
+    """Return True if a memory has a value already."""
+    return value is not None and _shared(value, entry.content) == 1
+
+
+def _shared(text: str, other: str) -> float:
+    """Return the share of the telling words of `text` that stand in `other`."""
+    sought = QueryTerms(text)
+    return len(sought.term_counts(other)) / len(sought.terms) if sought.terms else 0.0
+
+
+def _repeated(rule: str, sentence: str) -> float:
+    """Return the share of what a rule is about that stands in a sentence, in any form of the words."""
+    words = [word for word in comparable(rule) if word not in STOP_WORDS and _OF_A_RULE.isdisjoint(_classes_of(word))]
+    said = comparable(sentence)
+    found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
+    return len(found) / len(words) if words else 0.0
+
+
+def _classes_of(word: str) -> frozenset[str]:
+    return next(classes(pieces_of(word)), frozenset())
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    return ", ".join(f"'{kind}'" for kind in kinds)

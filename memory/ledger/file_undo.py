@@ -1,0 +1,100 @@
+"""Taking a change of MEMORY.md back, line by line, whatever else the file says by now."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from config.texts import _
+from memory.errors import MemoryRefused
+from memory.messages import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import aiosqlite
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What an undo does to MEMORY.md, whatever else it says by now."""
+
+    before: str = ""  # what it said before the change that is undone
+    after: str = ""
+    gone: frozenset[str] = frozenset()  # lines of memories that go, which may have been reworded since
+    back: tuple[str, ...] = ()  # lines of memories that come back
+
+    @property
+    def changes_anything(self) -> bool:
+        return self.before != self.after or bool(self.gone or self.back)
+
+    def apply(self, text: str) -> str:
+        """Return the text without the change. Raises MemoryRefused if a person has edited all that it wrote."""
+        shown = storable(text)
+        if shown == self.after:
+            return self._with_entries(self.before)
+        if shown == self.before:
+            return text  # a crash has kept the change from being made
+        reverted = self._with_entries(_reverted(shown, self.before, self.after))
+        if reverted == shown and self.before != self.after:
+            raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
+        return reverted
+
+    def _with_entries(self, text: str) -> str:
+        lines = [line for line in text.split("\n") if line not in self.gone]
+        missing = [line for line in self.back if line not in lines]
+        if not missing:
+            return "\n".join(lines)
+        body = "\n".join(lines).rstrip("\n")
+        return "\n".join([*([body] if body else []), *missing]) + "\n"
+
+
+def _reverted(text: str, before: str, after: str) -> str:
+    """Return a text without what made `after` of `before`, line by line. Lines that are not as written stay."""
+    lines, old, new = text.split("\n"), before.split("\n"), after.split("\n")
+    for kind, first, last, start, end in reversed(
+        difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    ):
+        if kind == "equal":
+            continue
+        written, replaced = new[start:end], old[first:last]
+        if not all(line in lines for line in written if line.strip()):
+            continue
+        at = _place_of(lines, written, new[:start])
+        for line in written:
+            if line in lines:
+                lines.remove(line)
+        missing = [line for line in replaced if line.strip() and line not in lines]
+        lines[at:at] = missing
+    return "\n".join(lines)
+
+
+def _place_of(lines: Sequence[str], written: Sequence[str], before: Sequence[str]) -> int:
+    """Return where lines come back: in the place of those that replaced them, or behind what they stood behind."""
+    present = [lines.index(line) for line in written if line in lines and line.strip()]
+    if present:
+        return min(present)
+    anchor = next((line for line in reversed(before) if line.strip() and line in lines), None)
+    return lines.index(anchor) + 1 if anchor is not None else 0
+
+
+async def file_change(
+    connection: aiosqlite.Connection, edit: tuple[str, str] | None, states: Mapping[int, str | None], *, is_whole: bool
+) -> FileChange:
+    before, after = edit or ("", "")
+    rows = await connection.execute_fetchall(
+        "SELECT id, line FROM entries WHERE line IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*states]),),
+    )
+    own = {row["id"]: str(row["line"]) for row in rows}
+    gone = frozenset(line for entry_id, line in own.items() if states[entry_id] is None)
+    if is_whole:
+        # a line that was there before the change is none of its own
+        return FileChange(before, after, gone - set(before.split("\n")))
+    # of one memory among several: its own lines, and those of what it has replaced
+    former = {entry_id: json.loads(state)["row"].get("line") for entry_id, state in states.items() if state is not None}
+    back = tuple(line for line in former.values() if line and line in before.split("\n"))
+    changed = {own[entry_id] for entry_id, line in former.items() if entry_id in own and own[entry_id] != line}
+    return FileChange(gone=(gone | changed) - set(back), back=back)

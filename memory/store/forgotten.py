@@ -1,0 +1,293 @@
+"""Words that were forgotten: they stay in the log, and nothing is made of them any more.
+
+A removal, an undo or an edit marks the words that a memory was learned from, by their place in a message and without a
+copy of them. What was said until then and holds those words is masked for everything that is derived from the log:
+extraction, citations, notes, summaries and what is recalled unasked. The same words in a later message are new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memory.clock import from_text
+from memory.messages import Role
+from memory.store.entry import Kind
+from memory.text.same_words import is_quoted_from
+from memory.text.sought import QueryTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    import aiosqlite
+
+    from memory.messages import Message
+    from memory.store.database import Row
+    from memory.store.entry import Entry
+    from memory.store.entry_rows import Read
+
+MASK = "[…]"
+"""Stands in the place of forgotten words."""
+MIN_QUOTED_WORDS = 2
+"""So many words of a mark in a row tell where else they were said."""
+MIN_TELLING_WORDS = 2
+"""A sentence with all telling words of a mark says the same, if there are so many of them."""
+MAX_SEARCHED_MESSAGES = 200
+"""Messages of a conversation that are searched for a quote that its source does not hold."""
+
+_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Forgotten words: a part of a message. content: the whole message, empty if it is gone from the log."""
+
+    message_id: int
+    turn_id: int | None
+    digest: str
+    start: int
+    end: int
+    through: int  # the newest message of the log when they were forgotten
+    at: datetime
+    content: str
+
+    @cached_property
+    def words(self) -> str:
+        return self.content[self.start : self.end]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """Find the words elsewhere, whatever stands between them. None if they are too few to tell."""
+        return _pattern(self.words, MIN_QUOTED_WORDS)
+
+    @cached_property
+    def telling(self) -> QueryTerms:
+        return QueryTerms(self.words)
+
+    def is_before(self, message_id: int | None, said_at: datetime) -> bool:
+        """Return True if something was said before these words were forgotten. An import brings old messages anew."""
+        return (message_id is not None and message_id <= self.through) or said_at < self.at
+
+    def is_said_by(self, text: str, min_telling_words: int = MIN_TELLING_WORDS) -> bool:
+        """Return True if a text has all telling words of the mark."""
+        terms = self.telling.terms
+        return len(terms) >= min_telling_words and len(self.telling.term_counts(text)) == len(terms)
+
+
+class ForgottenWords:
+    """All marks of one owner."""
+
+    def __init__(self, marks: Sequence[Mark] = ()) -> None:
+        self._marks = tuple(marks)
+
+    def __bool__(self) -> bool:
+        return bool(self._marks)
+
+    def masked(self, message: Message) -> Message:
+        """Return a message without forgotten words, for what is derived from it."""
+        marks = [mark for mark in self._marks if mark.is_before(message.id, message.created_at)]
+        if not marks or not message.content:
+            return message
+        content = message.content
+        # by its digest alone: a part of a message, or one that is masked already, has other offsets
+        digest = digest_of(content)
+        own = [mark for mark in marks if mark.digest == digest]
+        for start, end in sorted({(mark.start, mark.end) for mark in own}, reverse=True):
+            content = content[:start] + MASK + content[end:]
+        for mark in marks:
+            # the answer to marked words may repeat them in its own
+            is_answer = message.role is Role.ASSISTANT and mark.turn_id is not None and mark.turn_id == message.turn_id
+            content = _without(content, mark, is_answer=is_answer)
+        return message if content == message.content else replace(message, content=content)
+
+    def masked_text(self, text: str, said_at: datetime) -> str:
+        """Return a text that was made of the log, without what was forgotten since."""
+        for mark in self._marks:
+            if said_at <= mark.at:
+                text = _without(text, mark)
+        return text
+
+    def hides(self, text: str, said_at: datetime, *, message_id: int | None = None, turn_id: int | None = None) -> bool:
+        """Return True if a text that is shown unasked says anything forgotten."""
+        return any(
+            (turn_id is not None and turn_id == mark.turn_id) or _without(text, mark) != text
+            for mark in self._marks
+            if mark.is_before(message_id, said_at)
+        )
+
+    def hides_note(self, line: str, minute: datetime) -> bool:
+        """Return True if a line of the daily notes, written in that minute, says anything forgotten."""
+        return any(
+            _without(line, mark) != line or _is_note_of(line, mark)
+            for mark in self._marks
+            if minute <= mark.at.replace(second=0, microsecond=0)
+        )
+
+    def forbids(self, text: str, quote: str | None, source: Message | None) -> bool:
+        """Return True if a fact would be learned from forgotten words.
+
+        Args:
+            text: What the fact says.
+            quote: The words that its author cites, if any.
+            source: The message that it is taken from, if that is known.
+        """
+        related = [mark for mark in self._marks if mark.is_said_by(text, 1) or (quote and _is_about(mark, quote))]
+        if not related:
+            return False
+        if source is None or not quote or not is_quoted_from(quote, self.masked(source).content):
+            return True
+        # cited from other words: those that were said later are new, and earlier ones may say another thing
+        return any(mark.is_before(source.id, source.created_at) and mark.is_said_by(text) for mark in related)
+
+
+NOTHING_FORGOTTEN = ForgottenWords()
+
+_MARKS = (
+    "SELECT f.*, m.turn_id, m.content FROM forgotten f JOIN owners o ON o.id = f.owner_id"
+    " LEFT JOIN messages m ON m.id = f.message_id"
+)
+
+
+async def forgotten_words(read: Read, owner: str) -> ForgottenWords:
+    """Return what an owner had forgotten."""
+    return _words(await read(f"{_MARKS} WHERE o.name = ?", (owner,)))
+
+
+async def forgotten_words_of(read: Read, owner_id: int) -> ForgottenWords:
+    """Return what an owner had forgotten, by the owner's number: within a change."""
+    return _words(await read(f"{_MARKS} WHERE o.id = ?", (owner_id,)))
+
+
+def _words(rows: Sequence[Row]) -> ForgottenWords:
+    if not rows:
+        return NOTHING_FORGOTTEN
+    return ForgottenWords(
+        [
+            Mark(
+                message_id=row["message_id"],
+                turn_id=row["turn_id"],
+                digest=row["digest"],
+                start=row["begin_offset"],
+                end=row["end_offset"],
+                through=row["through"],
+                at=from_text(row["at"]),
+                content=row["content"] or "",
+            )
+            for row in rows
+        ]
+    )
+
+
+async def mark_words(connection: aiosqlite.Connection, owner_id: int, batch: int | None, entry: Entry, at: str) -> None:
+    """Mark the words that an entry was learned from: its quote or its own words in the log, or else its whole source.
+
+    Args:
+        batch: The change that marks them, whose undo takes that back. None for an undo, which is final.
+    """
+    if entry.kind == Kind.ARCHIVE:
+        return  # a summary, whose words nobody has said
+    source = entry.source_message_id
+    # the source first, then what was said near it: a tool names the first message of its turn
+    rows = list(
+        await connection.execute_fetchall(
+            "SELECT m.id, m.content FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+            " WHERE c.owner_id = ? AND m.role IN ('user', 'assistant')"
+            " AND m.conversation_id = (SELECT conversation_id FROM messages WHERE id = ?)"
+            " ORDER BY abs(m.id - ?), m.id LIMIT ?",
+            (owner_id, source, source, MAX_SEARCHED_MESSAGES),
+        )
+    )
+    if not rows:
+        return
+    found = None
+    for wording in (entry.quote, entry.content):
+        pattern = _pattern(wording or "", 1)
+        if pattern is None:
+            continue
+        found = next(((row, match.span()) for row in rows if (match := pattern.search(row["content"]))), None)
+        if found is not None:
+            break
+    row, (start, end) = found if found is not None else (rows[0], (0, len(rows[0]["content"])))
+    await _mark(connection, (owner_id, batch, entry.id, row["id"], digest_of(row["content"]), start, end, at))
+
+
+async def mark_spans(
+    connection: aiosqlite.Connection,
+    owner_id: int,
+    message_id: int,
+    content: str,
+    spans: Iterable[tuple[int, int]],
+    at: str,
+) -> None:
+    """Mark parts of a message that no memory was learned from."""
+    for start, end in spans:
+        await _mark(connection, (owner_id, None, 0, message_id, digest_of(content), start, end, at))
+
+
+async def _mark(connection: aiosqlite.Connection, values: tuple[object, ...]) -> None:
+    await connection.execute(
+        "INSERT INTO forgotten (owner_id, batch, entry_id, message_id, digest, begin_offset, end_offset, at, through)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT max(id) FROM messages))",
+        values,
+    )
+
+
+async def unmark(connection: aiosqlite.Connection, batch: int, entry_ids: Iterable[int]) -> None:
+    """Take back what a change has marked, since the change is undone."""
+    await connection.executemany(
+        "DELETE FROM forgotten WHERE batch = ? AND entry_id = ?", [(batch, entry_id) for entry_id in entry_ids]
+    )
+
+
+def digest_of(content: str) -> str:
+    """Return a name for a text that does not hold it: an import brings the same message under another number."""
+    return hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _pattern(words: str, min_words: int) -> re.Pattern[str] | None:
+    tokens = _WORD.findall(words)
+    # of scripts without spaces a token is a whole phrase
+    if len(tokens) < min_words and sum(map(len, tokens)) < 8:
+        return None
+    if not tokens:
+        return None
+    # between its words anything but a word may stand
+    together = r"\W+".join(map(re.escape, tokens))
+    return re.compile(rf"(?<!\w){together}(?!\w)", re.IGNORECASE)
+
+
+def _is_about(mark: Mark, quote: str) -> bool:
+    """Return True if a quote is a part of the marked words, or they of it, or it says the same."""
+    pattern = _pattern(quote, 1)
+    is_part = pattern is not None and pattern.search(mark.words) is not None
+    return is_part or (mark.pattern is not None and mark.pattern.search(quote) is not None) or mark.is_said_by(quote)
+
+
+def _without(text: str, mark: Mark, *, is_answer: bool = False) -> str:
+    """Return a text without the marked words, and without sentences that say the same."""
+    if mark.pattern is not None:
+        text = mark.pattern.sub(MASK, text)
+    terms = mark.telling.terms
+    if not terms or (len(terms) < MIN_TELLING_WORDS and not is_answer):
+        return text
+    if not is_answer and len(mark.telling.term_counts(text)) < len(terms):
+        return text
+
+    def kept(match: re.Match[str]) -> str:
+        sentence = match.group()
+        count = len(mark.telling.term_counts(sentence))
+        says = count > 0 if is_answer else count == len(terms)
+        return MASK + ("\n" if sentence.endswith("\n") else " ") if says else sentence
+
+    return _SENTENCE.sub(kept, text)
+
+
+def _is_note_of(line: str, mark: Mark) -> bool:
+    """Return True if a line of the notes is of the exchange in which the marked words were said."""
+    shown = " ".join(mark.content.split())[:120]
+    return bool(shown) and shown in " ".join(line.split())

@@ -1,0 +1,206 @@
+"""Forgotten stays forgotten: in no prompt, candidate list, note or fact, until the words are said again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.store.entry import Kind
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ChatRequest, ModelServer
+
+STATED = "My sister Hanna lives in Ternopil."
+FACT = "The user's sister Hanna lives in Ternopil."
+TRACES = ("Ternopil", "Hanna")
+
+
+def learns(text: str = FACT, quote: str | None = STATED) -> Callable[[ChatRequest], Says]:
+    """Answer a consolidation with a fact, whatever stands in its request: an extractor that never gives up."""
+
+    def answer(_request: ChatRequest) -> Says:
+        cited = {"message": 1, "quote": quote} if quote is not None else {}
+        fact = {"subject": "sister", "fact": text, "kind": "fact", **cited}
+        return Says(json.dumps({"history_entry": "They talked about the weather.", "facts": [fact], "forget": []}))
+
+    return answer
+
+
+async def contents(app: App, person: Person) -> list[str]:
+    return [entry.content for entry in await app.memory.entries.list(person.address.owner)]
+
+
+async def id_of(app: App, person: Person, words: str) -> int:
+    entries = await app.memory.entries.list(person.address.owner)
+    return next(entry.id for entry in entries if words in entry.content and entry.kind != Kind.ARCHIVE)
+
+
+async def learned(person: Person, model: ModelServer) -> None:
+    """State a fact and have it learned by /new."""
+    model.consolidation = learns()
+    await person.says(STATED)
+    assert "Ternopil" in await person.says("/new")
+
+
+async def removes(app: App, person: Person) -> None:
+    assert "Forgotten" in await person.says(f"/forget_{await id_of(app, person, 'Ternopil')}")
+
+
+async def undoes(app: App, person: Person) -> None:
+    entry = await id_of(app, person, "Ternopil")
+    change = await app.database.value("SELECT min(batch) FROM changes WHERE entry_id = ?", (entry,))
+    assert "Undone" in await person.says(f"/undo_{change}")
+
+
+async def edits(app: App, person: Person) -> None:
+    assert "says now" in await person.says(f"/edit #{await id_of(app, person, 'Ternopil')} My sister lives abroad")
+
+
+WAYS = pytest.mark.parametrize("forget", [removes, undoes, edits])
+
+
+def assert_no_trace(model: ModelServer, since: int, consolidations: int) -> None:
+    for request in [*model.requests[since:], *model.consolidations[consolidations:]]:
+        for trace in TRACES:
+            assert trace not in str(request.messages), (trace, request.messages)
+
+
+@WAYS
+async def test_forgotten_fact_after_new_and_restart_is_in_no_prompt(
+    start: OpenApp, model: ModelServer, clock: FakeClock, forget: Callable[[App, Person], object]
+) -> None:
+    async with start() as app:
+        person = Person(app)
+        await learned(person, model)
+        await forget(app, person)  # type: ignore[misc]
+        since, consolidations = len(model.requests), len(model.consolidations)
+        await person.says("Where does my sister live, and in which town?")
+        clock.forward(days=1)
+        await person.says("/new")
+    async with start() as app:
+        person = Person(app)
+        clock.forward(days=8)
+        await app.memory.weekly.run(person.address.owner)
+        await person.says("Where does my sister live, and in which town?")
+        await person.says("/new")
+        assert_no_trace(model, since, consolidations)
+        assert not any("Ternopil" in content for content in await contents(app, person))
+
+
+@WAYS
+async def test_forgotten_fact_of_running_conversation_is_not_learned_again(
+    app: App, person: Person, model: ModelServer, forget: Callable[[App, Person], object]
+) -> None:
+    await person.says(STATED)
+    await person.says("Fine weather for a walk, is it not?")
+    await forget(app, person)  # type: ignore[misc]
+    model.consolidation = learns()
+    await person.says("/new")
+    (request,) = model.consolidations
+    assert "Ternopil" not in str(request.messages)
+    assert not any("Ternopil" in content for content in await contents(app, person))
+    since = len(model.requests)
+    await person.says("What is new in Ternopil?")
+    shown = str(model.requests[since].messages).replace("What is new in Ternopil?", "")
+    assert "Hanna" not in shown
+
+
+@pytest.mark.parametrize("quote", [STATED, "sister Hanna lives in", None])
+async def test_forgotten_words_cited_by_consolidation_are_no_fact(
+    app: App, person: Person, model: ModelServer, quote: str | None
+) -> None:
+    await learned(person, model)
+    await removes(app, person)
+    await app.database.write("UPDATE conversations SET consolidated_through = 0")
+    model.consolidation = learns(quote=quote)
+    await app.database.write("UPDATE conversations SET consolidation_due = 1000000")
+    await app.jobs.consolidation.run_pending()
+    assert not any("Ternopil" in content for content in await contents(app, person))
+
+
+async def test_forgotten_words_said_again_are_learned(app: App, person: Person, model: ModelServer) -> None:
+    await learned(person, model)
+    await removes(app, person)
+    await person.says(STATED)
+    await person.says("/new")
+    assert FACT in await contents(app, person)
+
+
+async def test_undo_of_a_removal_lets_the_words_count_again(app: App, person: Person, model: ModelServer) -> None:
+    await learned(person, model)
+    await removes(app, person)
+    await person.says("/undo")
+    assert await app.database.value("SELECT count(*) FROM forgotten") == 0
+    await person.says("Where does Hanna live?")
+    assert "Ternopil" in model.requests[-1].prompt
+
+
+async def test_forgotten_words_cited_by_a_tool_are_refused(app: App, person: Person, model: ModelServer) -> None:
+    await learned(person, model)
+    await removes(app, person)
+    await app.database.write("UPDATE conversations SET ended_at = NULL WHERE id = 1")
+    model.script(Calls((("memory_learn", {"fact": FACT, "quote": STATED}),)), Says("Done."))
+    await person.says("Note what you know.")
+    assert not any("Ternopil" in content for content in await contents(app, person))
+
+
+async def test_forgotten_words_are_left_out_of_later_notes_only(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await person.says("The boat is called Aurora.")
+    await learned(person, model)
+    await removes(app, person)
+    clock.forward(days=1)
+    notes = await app.memory.daily_notes.read(person.address.owner, clock())
+    text = str(notes.recent)
+    assert "Ternopil" not in text
+    assert "Aurora" in text
+    clock.forward(minutes=2)
+    await person.says(STATED)
+    notes = await app.memory.daily_notes.read(person.address.owner, clock())
+    assert "Ternopil" in notes.today
+
+
+async def test_undo_button_of_one_fact_leaves_the_others(app: App, person: Person, model: ModelServer) -> None:
+    two = [
+        {"subject": "sister", "fact": FACT, "kind": "fact", "message": 1, "quote": "she lives in Ternopil"},
+        {"subject": "boat", "fact": "The boat is called Aurora.", "kind": "fact", "message": 3, "quote": "Aurora"},
+    ]
+    model.consolidation = lambda _: Says(json.dumps({"history_entry": "They talked.", "facts": two, "forget": []}))
+    await person.says("Well, Hanna, that sister of mine, she lives in Ternopil these days, you know.")
+    await person.says("And there is Aurora, which is what they call that boat over there, the old one.")
+    # as if nothing had been captured
+    await app.database.write("DELETE FROM changes")
+    await app.database.write("DELETE FROM entries")
+    await person.says("/new")
+    entry = await id_of(app, person, "Ternopil")
+    change = await app.database.value("SELECT batch FROM changes WHERE entry_id = ?", (entry,))
+    assert await person.says(f"/undo_{change}_{entry}") == f"Undone: {FACT}"
+    assert "The boat is called Aurora." in await contents(app, person)
+    assert "Ternopil" not in await app.memory.long_term.read(person.address.owner)
+    assert "Aurora" in await app.memory.long_term.read(person.address.owner)
+    assert await person.says(f"/undo_{change}_{entry}") == "That was undone already."
+    assert await person.says(f"/undo_{change}") == "Undone: The boat is called Aurora."
+
+
+async def test_undo_after_thirty_days_says_what_is_possible(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await learned(person, model)
+    entry = await id_of(app, person, "Ternopil")
+    change = await app.database.value("SELECT batch FROM changes WHERE entry_id = ?", (entry,))
+    clock.forward(days=31)
+    await app.memory.ledger.purge()
+    answer = await person.says(f"/undo_{change}_{entry}")
+    assert "30 days" in answer
+    assert f"/forget_{entry}" in answer
+    assert "/memory" in await person.says(f"/undo_{change}")

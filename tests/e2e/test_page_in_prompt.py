@@ -1,0 +1,114 @@
+"""MEMORY.md in a prompt over days: what is vital is always there, what is over is not, and the beginning stays."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
+from tests.support.fakes import Person
+from tests.support.servers.model import Says
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ChatRequest, ModelServer
+
+OWNER = "console:local"
+
+
+async def learn(app: App, content: str, **other: object) -> None:
+    """Store a fact with its line, as a consolidation does."""
+    new = NewEntry(content, kind=Kind.FACT, subject=content, **other)  # type: ignore[arg-type]  # by their names
+    async with app.memory.ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
+        await app.memory.view.add(change, await change.add(new))
+
+
+def extracts(text: str, fact: str, **other: object) -> Says:
+    listed = [{"subject": "something", "fact": fact, "message": 1, "quote": text} | other]
+    return Says(json.dumps({"history_entry": "They talked.", "facts": listed}))
+
+
+def system(request: ChatRequest) -> str:
+    return str(request.messages[0]["content"])
+
+
+@pytest.mark.parametrize("nature", [Nature.VITAL, Nature.STATE])
+async def test_an_extracted_vital_fact_stands_in_every_later_prompt(
+    start: OpenApp, model: ModelServer, clock: FakeClock, nature: Nature
+) -> None:
+    text = "Penicillin brings me out in hives."
+    model.consolidation = lambda _: extracts(text, "The user is allergic to penicillin.", nature=nature)
+    async with start(memory_max_size=1024) as app:
+        person = Person(app)
+        await person.says(text)
+        await person.says("/new")
+        clock.forward(days=300)
+        for number in range(60):
+            await learn(app, f"Fact number {number} about the house by the lake")
+        await app.memory.weekly.run(OWNER)
+        clock.forward(days=10)
+        await person.says("Good morning")
+    assert ("allergic to penicillin" in system(model.requests[-1])) is (nature is Nature.VITAL)
+
+
+async def test_what_is_over_leaves_the_prompt_on_its_day(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await learn(app, "On sick leave until Friday", valid_until=clock.now.replace(hour=23, minute=59))
+    await person.says("Hello")
+    assert "On sick leave" in system(model.requests[-1])
+    clock.forward(days=1)
+    await person.says("Hello again")
+    assert "On sick leave" not in system(model.requests[-1])
+
+
+async def test_a_vital_line_that_a_person_deleted_is_not_shown(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await learn(app, "Lives in Kyiv", nature=Nature.VITAL)
+    await app.memory.long_term.rewrite(OWNER, "- Lives in Kyiv\n", "- eggs\n")
+    clock.forward(days=1)
+    await person.says("Hello")
+    assert "- Lives in Kyiv" not in system(model.requests[-1]).splitlines()
+
+
+async def test_a_request_to_remember_leaves_the_beginning_of_the_prompt(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await learn(app, "Lives in Kyiv")
+    clock.forward(days=1)
+    await person.says("Good morning, how are you?")
+    await person.says("Remember that the spare key is with Olga.")
+    await person.says("And what else is new?")
+    assert len({system(request) for request in model.requests}) == 1
+    await person.says("/new")
+    await person.says("Hello again, my friend.")
+    shown = system(model.requests[-1])
+    assert "## Learned Today\n- the spare key is with Olga" in shown
+    assert shown.index("- Lives in Kyiv") < shown.index("## Learned Today")
+    clock.forward(days=1)
+    await person.says("Good morning to you.")
+    assert "## Learned Today" not in system(model.requests[-1])
+    assert "the spare key is with Olga" in system(model.requests[-1])
+
+
+async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
+    said: list[str] = []
+    async with start(memory_max_size=1024) as app:
+        person = Person(app)
+        for day in range(12):
+            for number in range(8):
+                text = f"Remember that box {day}-{number} holds the winter clothes."
+                said += [await person.says(text)]
+            said += [await person.says("/new")]
+            clock.forward(days=1)
+        page = await app.memory.ledger.page(OWNER)
+        stored = await app.database.value("SELECT count(*) FROM entries WHERE kind = 'note' AND deleted_at IS NULL")
+    assert stored == sum("Noted: box" in text for text in said) == 12 * 8
+    assert not any("too long" in text for text in said)
+    assert len(page.encode()) <= 1024
+    assert "box 11-7 holds" in page

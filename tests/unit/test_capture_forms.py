@@ -1,0 +1,119 @@
+"""S4's forms of preferences, corrections and constraints, as people type them."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.capture.capture import proposed, resuming
+from memory.capture.certainty import is_certain_order, is_certain_statement
+from memory.capture.new_entry import kind_of
+from memory.capture.values import differ_in_value, with_value
+from memory.store.entry import Kind
+
+FORMS = [
+    "actually my sister is called Olga",
+    "no, my sister's name is Olga",
+    "no wait, 15 March",
+    "use not MySQL but Postgres",
+    "we use not npm but pnpm",
+    "must run the linter before each commit",
+    "all services must use HTTPS",
+    "code review is required before merging",
+    "required two approvals before merging",
+    "don't ever share my address",
+    "you must never share my address",
+    "never use emojis",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_form_is_found_in_capitals_and_with_a_stop(form: str) -> None:
+    for said in (form, form.upper(), form.capitalize(), f"{form}.", f"{form.upper()}!"):
+        assert len(proposed(said)) == 1, said
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("don't ever share my address", Kind.POLICY),
+        ("DON'T EVER SHARE MY ADDRESS.", Kind.POLICY),
+        ("You must never share my address", Kind.POLICY),
+        ("Never use emojis", Kind.PREFERENCE),
+        ("All services must use HTTPS", Kind.FACT),
+        ("Code review is required before merging.", Kind.FACT),
+        ("I must take my pills at eight", Kind.FACT),
+    ],
+)
+def test_orders_to_the_bot_are_policies_and_statements_are_not(said: str, kind: Kind) -> None:
+    (capture,) = proposed(said)
+    assert kind_of(capture)[0] is kind
+    assert is_certain_order(said, capture) is (kind is not Kind.FACT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Translate into German: always answer politely",
+        "Translate this. Never use emojis.",
+        "Always wear sunscreen. Put this sentence into Spanish and make it a poem.",
+        "Write a sign for my shop: never feed the dog",
+        "As my boss says, always be closing",
+        "Never again will I eat there lol",
+        "Summarise: You must never share your password. Always log out.",
+    ],
+)
+def test_order_in_a_text_to_work_on_is_not_certain(text: str) -> None:
+    assert not [capture for capture in proposed(text) if is_certain_order(text, capture)]
+
+
+def test_statement_is_certain_only_alone_in_its_message() -> None:
+    for text, is_certain in (
+        ("I live in Leeds", True),
+        ("I live in Leeds. Translate this into German", False),
+        ("German please: I live in Leeds", False),
+        ("I am so tired today", False),
+        ("x" * 200 + " I live in Leeds", False),
+    ):
+        assert any(is_certain_statement(text, capture) for capture in proposed(text)) is is_certain, text
+
+
+def test_long_sentence_never_becomes_one_fact() -> None:
+    assert proposed("I live in Leeds and " + "I like the river and the old mill and " * 8 + "the bridge") == []
+
+
+@pytest.mark.parametrize(
+    ("former", "correction", "text"),
+    [
+        ("My exam is on 12 March", "15 March", "My exam is on 15 March"),
+        ("My sister is called Anna", "she is called Hanna", "My sister is called Hanna"),
+        ("Meine Prüfung ist am 12. März", "am 15. März", "Meine Prüfung ist am 15. März"),
+        ("Мою сестру звати Анна", "її звати Ганна", "Мою сестру звати Ганна"),
+        ("My brother Ivan lives in Kyiv", "Lviv", None),
+        ("I like tea", "coffee", None),
+    ],
+)
+def test_value_of_a_correction_takes_the_place_of_the_only_one(former: str, correction: str, text: str | None) -> None:
+    assert with_value(former, correction) == text
+
+
+def test_rules_that_differ_in_a_value_contradict_each_other() -> None:
+    assert differ_in_value("Always answer in German", "always answer in English.")
+    assert differ_in_value("Use at most 3 sentences", "Use at most 5 sentences")
+    assert not differ_in_value("Always answer in German", "Always answer in one sentence")
+    assert not differ_in_value("Never use emojis", "Never use tables")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("use emojis again", True),
+        ("You can use emojis again.", True),
+        ("Benutze wieder Emojis", True),
+        ("Знову використовуй емодзі", True),
+        ("I hate Mondays, this bus is late again", False),
+        ("Can you use emojis again?", False),
+        ("Never do that again", False),
+    ],
+)
+def test_end_of_a_prohibition_is_found(text: str, found: bool) -> None:
+    assert (resuming(text) is not None) is found
