@@ -16,7 +16,7 @@ from bot.tasks import BackgroundTasks
 from config.settings import Settings
 from memory.service.jobs import JobLog
 from memory.store.database import Database
-from memory.store.entry import Kind, NewEntry
+from memory.store.entry import Kind, Nature, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Says
@@ -49,7 +49,7 @@ def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
 
 async def remembers(app: App, content: str, owner: str = OWNER) -> None:
     memory = MemoryServices(app.settings, app.database, TokenCounter(), app.clock)
-    await memory.entries.add(owner, NewEntry(content, kind=Kind.FACT))
+    await memory.entries.add(owner, NewEntry(content, kind=Kind.FACT, nature=Nature.EVENT))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_a_clock_that_was_set_back_does_not_run_it_again_and_again(
 
 async def test_two_processes_tidy_once_and_tell_it_once(database: Database, clock: FakeClock, tmp_path: Path) -> None:
     store = Store.over(database, clock)
-    await store.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT))
+    await store.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     other = await Database.open(tmp_path / "data" / "mneme.db")
     schedules = [schedule_over(database, clock), schedule_over(other, clock)]
     await schedules[0].run_if_due()
@@ -188,7 +188,7 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
 async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
     schedule = schedule_over(database, clock)
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
-    await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT))
+    await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     await schedule.run_if_due()
     clock.forward(days=400)
     run = asyncio.create_task(schedule.run_if_due())
