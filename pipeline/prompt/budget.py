@@ -149,8 +149,8 @@ def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
 
 
 def _step(tokens: int) -> int:
-    """Return a sixteenth of a budget: the size of the steps in which its parts change."""
-    return max(4, tokens // 16)
+    """Return the size of the steps in which the parts of a budget change: a 32nd of it."""
+    return max(4, tokens // 32)
 
 
 def _up(cost: int, step: int) -> int:
