@@ -22,7 +22,7 @@ MARGIN = 0.9
 """The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
 MEMORY_TOKENS = 8_000
 """What `# Memory` may cost in a large window; in a small one it is a quarter of what is free."""
-LEFT_OUT_STEP = 4
+LEFT_OUT_STEP = 3
 """Lines of a day's notes are left out by so many at a time."""
 RELEVANT_TOKENS = 1_200
 """What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
@@ -149,8 +149,8 @@ def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
 
 
 def _step(tokens: int) -> int:
-    """Return the size of the steps in which the parts of a budget change: a 32nd of it."""
-    return max(4, tokens // 32)
+    """Return the size of the steps in which the parts of a budget change: a 64th of it."""
+    return max(4, tokens // 64)
 
 
 def _up(cost: int, step: int) -> int:
