@@ -29,7 +29,7 @@ REFUSED = "In a group such a button is for its administrators, or for whoever as
 
 async def noted(telegram: BotApiServer, what: str = "tea") -> None:
     """Ann says what she prefers, which is noted with a button below."""
-    telegram.user_says(f"I prefer {what} in the morning.", chat_id=ANN)
+    telegram.user_says(f"Remember that I prefer {what} in the morning.", chat_id=ANN)
     await said(telegram, f"I prefer {what} in the morning")
 
 
@@ -117,7 +117,10 @@ async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         model.script(Fails(404))
         telegram.user_says(
-            "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=asker
+            "@mneme_test_bot Remember that I prefer tea in the morning.",
+            chat_id=GROUP,
+            chat_type="supergroup",
+            user_id=asker,
         )
         await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Try again", "Undo", "Edit"])
         telegram.owns(owner, GROUP)
@@ -138,7 +141,10 @@ async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
 async def test_28_who_asked_may_not_do_by_button_what_they_may_not_type(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         telegram.user_says(
-            "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=GUEST
+            "@mneme_test_bot Remember that I prefer tea in the morning.",
+            chat_id=GROUP,
+            chat_type="supergroup",
+            user_id=GUEST,
         )
         await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo", "Edit"])
         press(telegram, "Undo", GROUP, GUEST)
@@ -193,7 +199,7 @@ async def test_in_a_private_chat_nobody_else_s_press_counts(serve: Serve, telegr
 async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says(
-            "@mneme_test_bot I prefer tea in the morning.",
+            "@mneme_test_bot Remember that I prefer tea in the morning.",
             chat_id=GROUP,
             chat_type="supergroup",
             user_id=ANN,
@@ -295,7 +301,10 @@ async def test_a_press_is_answered_when_telegram_stalls_over_the_group_and_holds
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says(
-            "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=5005
+            "@mneme_test_bot Remember that I prefer tea in the morning.",
+            chat_id=GROUP,
+            chat_type="supergroup",
+            user_id=5005,
         )
         await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo", "Edit"])
         telegram.fault("getChatMember", stall=True)
@@ -330,7 +339,7 @@ def test_where_several_rows_stand_each_says_what_it_is_about(count: int) -> None
 
 async def test_without_notices_there_are_no_buttons(start: OpenApp, serve: Serve, telegram: BotApiServer) -> None:
     async with serve(memory_notices=False):
-        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        telegram.user_says("Never use emojis.", chat_id=ANN)
         await said(telegram, "You said")
     assert labels(telegram) == []
 

@@ -139,12 +139,12 @@ async def test_what_is_not_sure_holds_once_its_person_has_put_it_right(
 
 async def test_what_was_noted_has_its_buttons(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
-        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
         telegram.user_says("I prefer green tea", chat_id=ANN, reply_to_message_id=await asked(telegram))
         await said(telegram, "says now: I prefer green tea")
         (one,) = await Store.over(app.database, clock).entries.list(OWNER)
-        assert (one.content, one.kind) == ("I prefer green tea", Kind.PREFERENCE)
+        assert (one.content, one.kind) == ("I prefer green tea", Kind.NOTE)
 
 
 async def test_in_a_group_only_who_was_asked_and_may_manage_it_edits(

@@ -130,6 +130,7 @@ CORRECTIONS = [
 async def test_correction_supersedes_what_the_judge_names(
     app: App, person: Person, model: ModelServer, fact: str, correction: str, former: str, text: str | None
 ) -> None:
+    model.second_look = judging("nothing")
     await person.says(fact)
     model.second_look = judging(former, text)
     await person.says(correction)

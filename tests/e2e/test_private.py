@@ -132,6 +132,7 @@ async def test_memory_is_read_nothing_is_kept_and_no_word_is_in_any_file(
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
         await says(telegram, app, "I prefer tea from the samovar")
+        await app.jobs.capture.idle()
         assert any("samovar" in entry[1] for entry in (await remembered(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
     assert holding(tmp_path) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from memory.capture.capture import captured
 from memory.facts.second_look import CLAIMS
 
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}
@@ -35,12 +36,15 @@ def agreement(prompt: str) -> str:
 
 
 def _captured(prompt: str) -> str:
-    """The answer of a look that confirms each capture as it was typed; what was put aside is replaced."""
+    """Confirm what is plainly stated, as it was typed; what was put aside is replaced."""
     known = re.findall(r"^K(\d+)\. (.*?)(?: \[since [\d-]+(, doubted)?\])?$", prompt, re.MULTILINE)
     claims = re.findall(r"^(\d+)\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
+    number = re.search(r"newest message, \[(\d+)\]", prompt)
+    message = re.search(rf"^\[{number[1] if number else 0}\] [^:]*: (.*)$", prompt, re.MULTILINE)
+    stated = {" ".join(capture.text.split()) for capture in captured(message[1] if message else "")}
     verdicts = {
         number: {
-            "verdict": "follows",
+            "verdict": "follows" if text in stated or any(doubted for _, _, doubted in known) else "unclear",
             "replaces": [f"K{at}" for at, said, doubted in known if doubted and said != text],
             "same": [f"K{at}" for at, said, _ in known if said == text],
         }
