@@ -292,7 +292,7 @@ def _is_at_rest(folder: Path) -> bool:
 
 
 def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:  # whatever the columns hold
-    with closing(sqlite3.connect(folder / "data" / "mneme.db", timeout=30)) as connection:
+    with closing(sqlite3.connect(f"file:{folder / 'data' / 'mneme.db'}?mode=ro", uri=True, timeout=30)) as connection:
         return list(connection.execute(sql))
 
 

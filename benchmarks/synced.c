@@ -40,9 +40,14 @@ static void keep(int handle) {
     if (S_ISREG(about.st_mode)) {
         char target[4160];
         snprintf(target, sizeof target, "%s/%lu", kept, (unsigned long)about.st_ino);
-        int readable = open(link, O_RDONLY);
-        copy(readable, target);
-        close(readable);
+        if ((fcntl(handle, F_GETFL) & O_ACCMODE) == O_WRONLY) {
+            int readable = open(link, O_RDONLY);
+            copy(readable, target);
+            close(readable);
+        } else {
+            /* SQLite's locks end as soon as any handle of the file is closed in this process. */
+            copy(handle, target);
+        }
     }
     FILE *log = fopen(name, "a");
     if (log && S_ISREG(about.st_mode)) fprintf(log, "F %lu %s\n", (unsigned long)about.st_ino, path);
