@@ -270,7 +270,8 @@ async def _live(
         people_write(telegram, sent, chance)
         deeds.act(telegram, chance, CHATS)
         await asyncio.sleep(chance.uniform(0, 0.25))
-    await asyncio.sleep(chance.uniform(0, 0.3))
+    # A few lives are long enough for an import, which needs two turns and a button between them.
+    await asyncio.sleep(chance.uniform(1, 4) if chance.random() < 0.15 else chance.uniform(0, 0.3))
 
 
 async def _quiet(telegram: BotApiServer, folder: Path, deeds: Deeds) -> None:
