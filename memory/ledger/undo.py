@@ -275,12 +275,12 @@ class Undo:
         self, connection: aiosqlite.Connection, batch: int, states: States, *, is_whole: bool
     ) -> None:
         now, ids = now_text(self._clock), json.dumps([*states])
-        # what the program has done since to an entry that is gone can't be taken back by itself
+        # What was done since to an entry that is gone can't be taken back by itself. A withdrawal is another person's.
         gone = json.dumps([entry_id for entry_id, state in states.items() if state is None])
         await connection.execute(
-            "UPDATE changes SET undone_at = ? WHERE batch > ? AND undone_at IS NULL"
+            "UPDATE changes SET undone_at = ? WHERE batch > ? AND undone_at IS NULL AND operation <> ?"
             " AND entry_id IN (SELECT value FROM json_each(?))",
-            (now, batch, gone),
+            (now, batch, Operation.WITHDRAW, gone),
         )
         if is_whole:
             await connection.execute("UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now, batch))

@@ -78,11 +78,16 @@ class DailyNotes:
                 # in order: no later note may come before this one
                 return
 
-    async def read(self, owner: str, now: datetime) -> Memory:
-        """Read the files of an owner, without the notes of exchanges of which something was forgotten since."""
+    async def read(self, owner: str, now: datetime, forgotten: ForgottenWords | None = None) -> Memory:
+        """Read the files of an owner, without the notes of exchanges of which something was forgotten since.
+
+        Args:
+            forgotten: The owner's forgotten words, if the caller has read them already.
+        """
         await self.settle(owner)
         memory = await self._files.read(owner, now)
-        forgotten = await forgotten_words(self._database.rows, owner)
+        if forgotten is None:
+            forgotten = await forgotten_words(self._database.rows, owner)
         if not forgotten:
             return memory
         zone = self._zone_of(owner)

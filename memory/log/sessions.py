@@ -12,7 +12,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import owner_number
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import forgotten_words_of_session
 from memory.store.index import leave_session
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.store.database import Database, Row
+    from memory.store.forgotten import ForgottenWords
 
 _TRANSCRIPT = """
 SELECT c.id AS conversation, k.first_kept_message_id, m.*,
@@ -98,6 +99,7 @@ class Transcript:
     messages: list[Message]
     summary_provenance: Provenance = Provenance.TYPED  # the worst of what was summarised
     first_kept: int = 0  # the first message that the summary does not stand for
+    forgotten: ForgottenWords | None = None  # the owner's forgotten words, if there is a summary to mask
 
     def after(self, earlier: Transcript) -> Transcript:
         """This conversation as it goes on with an earlier one: a summary of it stands for what it has read of both."""
@@ -107,6 +109,7 @@ class Transcript:
             self,
             summary=summarised.summary,
             summary_provenance=summarised.summary_provenance,
+            forgotten=summarised.forgotten,
             messages=messages + self.messages,
         )
 
@@ -240,15 +243,15 @@ class SessionService:
         """Return a transcript without forgotten words in its summary, which was made before."""
         if transcript.summary is None:
             return transcript
-        owner = await self._database.value("SELECT owner FROM sessions WHERE id = ?", (session_id,))
-        forgotten = await forgotten_words(self._database.rows, str(owner))
+        forgotten = await forgotten_words_of_session(self._database.rows, session_id)
         if not forgotten:
-            return transcript
+            return replace(transcript, forgotten=forgotten)
         made_at = await self._database.value(
             "SELECT max(k.archived_at) FROM markers k JOIN conversations c ON c.id = k.conversation_id WHERE c.id = ?",
             (transcript.conversation_id,),
         )
-        return replace(transcript, summary=forgotten.masked_text(transcript.summary, from_text(made_at)))
+        summary = forgotten.masked_text(transcript.summary, from_text(made_at))
+        return replace(transcript, summary=summary, forgotten=forgotten)
 
 
 async def _transcript(database: Database, session_id: str) -> Transcript:

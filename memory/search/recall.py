@@ -166,12 +166,14 @@ class Recall:
         *,
         besides: AlreadyInPrompt = NOTHING_IN_PROMPT,
         whole_exchanges: bool = True,
+        forgotten: ForgottenWords | None = None,
     ) -> Passage:
         """What was said and noted earlier about a message, of what was found for it, in at most `tokens` in all.
 
         Each of its parts that was looked up by itself is answered, and the whole of it; they share the tokens. Leaves
         out what the visible conversation and the prompt besides it say, and greetings. whole_exchanges: an exchange is
-        shown with its answer, not only with what the user said.
+        shown with its answer, not only with what the user said. forgotten: the owner's forgotten words, if the caller
+        has read them already.
         """
         exchanges = [
             self._shown(
@@ -185,7 +187,8 @@ class Recall:
             if (best := each.answer) is not None
         ]
         lines = PromptLines(tokens, self._counter, self.formatter(lookup.owner))
-        forgotten = await self.forgotten(lookup.owner or "")
+        if forgotten is None:
+            forgotten = await self.forgotten(lookup.owner or "")
         provenances: list[Provenance] = []
         messages: list[int] = []
         entries: list[int] = []

@@ -158,6 +158,11 @@ async def forgotten_words(read: Read, owner: str) -> ForgottenWords:
     return _words(await read(f"{_MARKS} WHERE o.name = ?", (owner,)))
 
 
+async def forgotten_words_of_session(read: Read, session_id: str) -> ForgottenWords:
+    """Return what the owner of a session had forgotten."""
+    return _words(await read(f"{_MARKS} WHERE o.name = (SELECT owner FROM sessions WHERE id = ?)", (session_id,)))
+
+
 async def forgotten_words_of(read: Read, owner_id: int) -> ForgottenWords:
     """Return what an owner had forgotten, by the owner's number: within a change."""
     return _words(await read(f"{_MARKS} WHERE o.id = ?", (owner_id,)))

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
+    from memory.store.forgotten import ForgottenWords
     from pipeline.lightrag import LightRag
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
@@ -94,6 +95,7 @@ class Stable:
     unasked: tuple[Activated, ...]  # what is in it because it is strong
     shown: AlreadyInPrompt
     pool: Pool | None  # what else may activate
+    forgotten: ForgottenWords | None
     unreadable: str | None = None  # why a file is not in it, in a sentence
     lines: tuple[str, ...] = ()  # the memories in it
 
@@ -170,8 +172,11 @@ class PromptBuilder:
             parts.append(skill_prompt(await self.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
         memory, long_term = Memory("", "", ()), LongTermText("")
+        forgotten = visible.forgotten
+        if forgotten is None and self.memories is not None:
+            forgotten = await self.memories.recall.forgotten(session.owner)
         if self.files is not None:
-            memory = await self.files.read(session.owner, self.clock())
+            memory = await self.files.read(session.owner, self.clock(), forgotten)
             unreadable = memory.unreadable
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
@@ -202,7 +207,8 @@ class PromptBuilder:
         if visible.summary and not visible.summary_provenance.is_foreign:
             parts.append(_summary(visible, budget))
         message = Message(Role.SYSTEM, "\n\n".join(parts), self.clock())
-        return Stable(message, baseline, unasked, already_in_prompt, pool, unreadable, (*lines, *strong, *rules))
+        lines += [*strong, *rules]
+        return Stable(message, baseline, unasked, already_in_prompt, pool, forgotten, unreadable, tuple(lines))
 
     async def _fitted(
         self, session: Session, memory: Memory, visible: Transcript, budget: Budget
@@ -257,7 +263,7 @@ class PromptBuilder:
         asked = asks(question) or bool(asked_in(question))
         earlier_tokens = tokens if asked else tokens // STATEMENT_SHARE
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, besides, earlier_tokens), self._in_graph(session, question)
+            self._earlier(lookup, visible, stable, besides, earlier_tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -323,11 +329,19 @@ class PromptBuilder:
                 shown = shown.with_lines(format_line(entry.content))
         return lines, shown
 
-    async def _earlier(self, lookup: Found, visible: Transcript, besides: AlreadyInPrompt, tokens: int) -> Passage:
+    async def _earlier(
+        self, lookup: Found, visible: Transcript, stable: Stable, besides: AlreadyInPrompt, tokens: int
+    ) -> Passage:
         if (memories := self.memories) is None:
             return Passage("")
-        whole = not self.style.plain
-        return await memories.recall.relevant(lookup, visible, tokens, besides=besides, whole_exchanges=whole)
+        return await memories.recall.relevant(
+            lookup,
+            visible,
+            tokens,
+            besides=besides,
+            whole_exchanges=not self.style.plain,
+            forgotten=stable.forgotten,
+        )
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
         if self.graph is None or session.private:  # the server keeps what it was asked

@@ -74,7 +74,7 @@ async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
         for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
             assert (await person.says(text)).startswith("I see.")
         assert "Summarised" in await person.says("/compact 2")
-        assert await person.says("Where do I live?") == "I see."
+        assert (await person.says("Where do I live?")).startswith("I see.")
         assert "conversation" in await person.says("/new")
     history = next((tmp_path / "data" / "memory").rglob("HISTORY.md")).read_text(encoding="utf-8")
     assert "They spoke of hives." in history
@@ -94,7 +94,9 @@ async def test_a_summary_asks_for_little_reasoning_and_a_server_that_knows_none_
                     await person.says(text)
                 assert "Summarised" in await person.says("/compact 1")
     asked = [request.body.get("reasoning_effort") for request in model.requests if request.is_summary]
-    assert asked == ["low", "low", "low", None, None]
+    assert asked == ["low", "low", None, None]
+    # The look at what was captured comes before the summary, and finds it out for both.
+    assert len(model.refused) == 1
     assert {r.body.get("reasoning_effort") for r in model.requests if not r.is_summary} == {None}
 
 

@@ -135,7 +135,7 @@ async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told
     async with start() as app:
         app.begin_background_work()
         person = Person(app)
-        await person.says("I live in Kyiv.")
+        await person.says("Kyiv is home these days.")
         said = await person.says("/new")
         assert said.startswith("New conversation.")
         assert said.endswith("I'm still going through what was said; I'll say what I learned under a later answer.")

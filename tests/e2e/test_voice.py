@@ -32,6 +32,7 @@ async def test_a_voice_message_is_what_the_user_says(serve: Serve, telegram: Bot
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
         said = await answered(telegram, app, voice(b"OggS tea"))
+        await app.jobs.capture.idle()
         kept = await app.database.rows("SELECT content, trusted FROM entries")
     assert model.recordings == [("recording.ogg", b"OggS tea")]
     assert model.requests[0].said == ["I prefer tea over coffee."]

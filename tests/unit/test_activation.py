@@ -199,7 +199,7 @@ async def test_a_memory_for_some_paths_says_so(store: Store, activation: Activat
     await remembered(store, Kind.POLICY, "Use tabs", scope="src/legacy/**")
     await remembered(store, Kind.FACT, "Tabs are eight wide", scope="src/legacy/**")
     rules = await activation.baseline(OWNER, PLENTY, count)
-    assert [one.line for one in rules] == ["- [policy, for src/legacy/**] Use tabs"]
+    assert [one.line for one in rules] == ["- [policy, 2026-02-07, for src/legacy/**] Use tabs"]
     found = await activation.contextual(OWNER, "tabs", rules, PLENTY, count)
     assert [one.line for one in found] == ["- [2026-02-07, fact by user, for src/legacy/**] Tabs are eight wide"]
 
@@ -240,7 +240,7 @@ async def test_of_ten_thousand_rules_the_highest_stay_in_the_budget(store: Store
 
 async def test_every_rule_stands_there_that_there_is_room_for(store: Store, activation: Activating) -> None:
     await bulk(store, 120)
-    assert len(await baseline(activation, 800)) == 120
+    assert len(await baseline(activation, 1_200)) == 120
 
 
 @pytest.mark.parametrize("tokens", [0, -5, 1])
@@ -257,15 +257,15 @@ async def test_within_one_budget_a_fills_first_then_b_then_c(store: Store, activ
         await remembered(store, Kind.FACT, f"tea fact {number}")
         await remembered(store, Kind.WORKFLOW, f"tea workflow {number}")
     sizes = {}
-    for tokens in (20, 60, 90, 200):
+    for tokens in (20, 75, 90, 260):
         layers = [await baseline(activation, tokens)]
         layers += [await contextual(activation, "tea", layer, tokens) for layer in (Layer.CONTEXT, Layer.PROCEDURES)]
         sizes[tokens] = [len(layer) for layer in layers]
     assert sizes[20][1:] == [0, 0]
-    assert sizes[60][0] == 5
-    assert 0 < sizes[60][1] < 5
-    assert sizes[60][2] == 0
-    assert sizes[200] == [5, 5, 3]
+    assert sizes[75][0] == 5
+    assert 0 < sizes[75][1] < 5
+    assert sizes[75][2] == 0
+    assert sizes[260] == [5, 5, 3]
 
 
 contents = st.sampled_from(["tea", "likes green tea in the garden", "绿茶很好喝", "чай " * 30, "x" * 900, "a\nb"])
