@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.store.entry import Kind
+from tests.support import exports
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from bot.app import App
     from tests.conftest import OpenApp
@@ -204,3 +206,42 @@ async def test_undo_after_thirty_days_says_what_is_possible(
     assert "30 days" in answer
     assert f"/forget_{entry}" in answer
     assert "/memory" in await person.says(f"/undo_{change}")
+
+
+async def test_forgotten_fact_of_an_import_is_not_learned_from_the_file_again(
+    app: App, person: Person, model: ModelServer, tmp_path: Path
+) -> None:
+    fact = {"subject": "sister", "fact": FACT, "kind": "fact", "message": 1, "quote": STATED}
+    model.consolidation = lambda _: Says(json.dumps({"history_entry": "They talked.", "facts": [fact], "forget": []}))
+    for version in (2, 4):  # The second export has a later exchange.
+        conversation = exports.chatgpt_conversation(0, version)
+        conversation["mapping"]["m0"]["message"]["content"]["parts"] = [STATED]
+        file = exports.write_zip(tmp_path / f"{version}.zip", {"conversations.json": [conversation]})
+        await app.memory.foreign_import.run(file, await app.sessions.get_or_create(person.address))
+        await app.jobs.importing.request(person.address.owner)
+        await app.jobs.importing.run_requested()
+        learned = [e for e in await app.memory.entries.unconfirmed(person.address.owner) if "Ternopil" in e.content]
+        assert len(learned) == (version == 2)
+        for entry in learned:
+            assert "Forgotten" in await person.says(f"/forget_{entry.id}")
+    assert "Ternopil" not in str(model.consolidations[-1].messages)
+    since = len(model.requests)
+    await person.says("Where does my sister live, and in which town?")
+    assert_no_trace(model, since, len(model.consolidations))
+
+
+@pytest.mark.parametrize("undo", [False, True])
+async def test_forgotten_memory_of_an_imported_list_does_not_come_again(
+    app: App, person: Person, tmp_path: Path, undo: bool
+) -> None:
+    file = tmp_path / "memories.txt"
+    file.write_text("[2025-03-14] - My sister Hanna lives in Ternopil.\n[unknown] - I prefer tea.\n")
+    session = await app.sessions.get_or_create(person.address)
+    await app.memory.foreign_import.run(file, session)
+    entry = next(e for e in await app.memory.entries.unconfirmed(person.address.owner) if "Ternopil" in e.content)
+    assert "Forgotten" in await person.says(f"/forget_{entry.id}")
+    if undo:
+        await person.says("/undo")
+    assert (await app.memory.foreign_import.run(file, session)).change is None
+    unconfirmed = [e.content for e in await app.memory.entries.unconfirmed(person.address.owner)]
+    assert any("Ternopil" in content for content in unconfirmed) == undo
