@@ -358,7 +358,7 @@ def _assemble(
         owe=memory.turns.owe,
     )
     speech = speech_of(settings, stack)
-    lanes = SessionQueues(memory.sessions)
+    queues = SessionQueues(memory.sessions)
     tool_report = ToolReport(mcp, models)
     status = Status(
         memory,
@@ -369,13 +369,13 @@ def _assemble(
         embedding,
         tool_report,
         replication,
-        lanes,
+        queues,
         clock,
         clock(),
         enabled=enabled,
     )
     groups = [
-        ConversationCommands(memory, compaction, background, status, lanes),
+        ConversationCommands(memory, compaction, background, status, queues),
         MemoryQueries(memory, page_address(settings.web_url)),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
@@ -389,7 +389,7 @@ def _assemble(
     ]
     commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
-        lanes,
+        queues,
         CommandRunner(commands, memory.sessions, effects, languages),
         pipeline,
         memory.sessions,

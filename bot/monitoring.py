@@ -128,20 +128,20 @@ class ServiceManager:
 
 
 @contextlib.asynccontextmanager
-async def reporting(manager: ServiceManager, health: Health, lanes: SessionQueues) -> AsyncIterator[None]:
+async def reporting(manager: ServiceManager, health: Health, queues: SessionQueues) -> AsyncIterator[None]:
     """Tell `manager` for as long as the context is open; that the bot stops, its own signal handler tells."""
     if manager.address is None:
         yield
         return
     tasks = BackgroundTasks()
-    tasks.start(_report(manager, health, lanes), "service manager")
+    tasks.start(_report(manager, health, queues), "service manager")
     try:
         yield
     finally:
         await tasks.close()
 
 
-async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues) -> None:
+async def _report(manager: ServiceManager, health: Health, queues: SessionQueues) -> None:
     manager.tell("STATUS=Reaching Telegram")
     await wait_at_most(health.updates.worked, START_PATIENCE)
     # three times in each period, so that a late one is no reason for a restart
@@ -151,7 +151,7 @@ async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues)
         stuck = await health.stuck()
         if stuck is None:
             fed = [] if manager.watchdog is None else ["WATCHDOG=1"]
-            manager.tell(*greeting, *fed, f"STATUS={_status(health, lanes)}")
+            manager.tell(*greeting, *fed, f"STATUS={_status(health, queues)}")
             greeting = []
         else:
             # not a word more: systemd restarts what it does not hear from
@@ -160,8 +160,8 @@ async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues)
         await asyncio.sleep(pause)
 
 
-def _status(health: Health, lanes: SessionQueues) -> str:
+def _status(health: Health, queues: SessionQueues) -> str:
     if health.updates.trouble is not None:
         return f"Telegram is out of reach, trying again: {' '.join(health.updates.trouble.split())}"
-    running, waiting = lanes.load()
+    running, waiting = queues.load()
     return f"Serving Telegram: {running} answers being written, {waiting} messages waiting"

@@ -169,7 +169,7 @@ async def _run(settings: Settings) -> None:
         async with (
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
-            reporting(manager, app.health, app.runner.lanes),
+            reporting(manager, app.health, app.runner.queues),
             _observed(app),
             _memory_served(app),
         ):

@@ -32,7 +32,7 @@ class ConversationCommands:
     compaction: CompactionService
     background: BackgroundConsolidation
     reports: Status
-    lanes: SessionQueues
+    queues: SessionQueues
 
     @command("new", N_("Start a new conversation; what I remember stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
@@ -60,7 +60,7 @@ class ConversationCommands:
     async def _end_private(self, session: Session) -> str:
         held_back = await self.services.database.private.end(session.id)
         # what a /stop held of the private talk goes with it
-        self.lanes.drop_held(session.id, held_back)
+        self.queues.drop_held(session.id, held_back)
         return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
 
     @command(PRIVATE, N_("Private talk: nothing is kept until /new"), repeatable=True, access=Access.MANAGERS)
@@ -111,7 +111,7 @@ class ConversationCommands:
 
     @command(STOP, N_("Stop the current answer"), immediate=True)
     async def stop(self, call: CommandCall) -> str:
-        stopped, waiting = await self.lanes.stop(call.session.id)
+        stopped, waiting = await self.queues.stop(call.session.id)
         if not stopped:
             return _("Nothing is running.")
         if waiting:

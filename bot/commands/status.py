@@ -48,7 +48,7 @@ class Status:
     embedding: BackgroundEmbedding | None  # None: nothing compares meanings; `meaning` says why
     tools: ToolReport
     replication: Replication | None  # None: there is to be no replica
-    lanes: SessionQueues
+    queues: SessionQueues
     clock: Clock
     started: datetime
     enabled: bool
@@ -157,8 +157,8 @@ class Status:
 
     def _queue(self, session_id: str) -> Group:
         uptime = int((self.clock() - self.started).total_seconds())
-        rows = ((_("waiting"), number(self.lanes.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
-        writes = self.lanes.running(session_id)
+        rows = ((_("waiting"), number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
+        writes = self.queues.running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
 
 

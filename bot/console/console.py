@@ -185,7 +185,7 @@ async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     stops: set[asyncio.Task[tuple[bool, int]]] = set()
 
     def stop() -> None:
-        stops.add(asyncio.create_task(app.runner.lanes.stop(address.session_id)))
+        stops.add(asyncio.create_task(app.runner.queues.stop(address.session_id)))
 
     loop.add_signal_handler(signal.SIGINT, stop)
     try:

@@ -249,7 +249,7 @@ class _Chat:
         """End what is being written, and keep what was."""
         if self._answering is not None:
             self._queued = []
-            await self._app.runner.lanes.stop(self._address.session_id)
+            await self._app.runner.queues.stop(self._address.session_id)
             await self._answering
         await self._tasks.close()
 
@@ -260,7 +260,7 @@ class _Chat:
         if waiting:
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
-        stopped, _waiting = await self._app.runner.lanes.stop(self._address.session_id)
+        stopped, _waiting = await self._app.runner.queues.stop(self._address.session_id)
         if not stopped:  # it has said all, and only tidies up
             if not waiting:
                 buffer.reset()  # as between two answers

@@ -133,7 +133,7 @@ async def telegram(context: DoctorContext) -> list[Finding]:
         return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
     watch = _Watch(context.clock)
     try:
-        bot = telegram_bot(context.settings, patience=TELEGRAM_PATIENCE, on_response=watch.read)
+        bot = telegram_bot(context.settings, timeout=TELEGRAM_PATIENCE, on_response=watch.read)
         async with bot:  # introduces itself, so that its name is known
             findings = [
                 ok("token", f"Telegram knows the bot as @{bot.username}"),

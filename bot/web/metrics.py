@@ -92,10 +92,10 @@ class Metrics:
         self._errors.labels(logger).inc()
 
     async def page(
-        self, database: Database, health: Health, lanes: SessionQueues, replication: Replication | None = None
+        self, database: Database, health: Health, queues: SessionQueues, replication: Replication | None = None
     ) -> bytes:
         """Everything in the text format of Prometheus. Raises StoreError."""
-        running, waiting = lanes.load()
+        running, waiting = queues.load()
         self._running.set(running)
         self._waiting.set(waiting)
         result = await table_counts(database)
@@ -132,7 +132,7 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
 
     async def measured(request: Request) -> Response:
         try:
-            text = await metrics.page(app.database, app.health, app.runner.lanes, app.replication)
+            text = await metrics.page(app.database, app.health, app.runner.queues, app.replication)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", 503)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -309,12 +309,12 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
 async def test_the_metrics_tell_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
-        page = (await metrics.page(app.database, app.health, app.runner.lanes, app.replication)).decode()
+        page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
         assert "mneme_replica_age_seconds" not in page  # an age of 0 would be a lie
         async with replicating(app, clock) as replication:
             assert await replication.synced(PATIENCE)
             clock.forward(seconds=90)
-            page = (await metrics.page(app.database, app.health, app.runner.lanes, app.replication)).decode()
+            page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
 
 

@@ -228,7 +228,7 @@ class Stopwatch:
 async def _serving(app: App, systemd: Systemd) -> AsyncIterator[None]:
     service = asyncio.create_task(run_telegram(app))
     try:
-        async with reporting(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.lanes):
+        async with reporting(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.queues):
             yield
     finally:
         service.cancel()
