@@ -60,7 +60,7 @@ async def first_word(app: App, text: str) -> float:
 async def measure(settings: Settings) -> None:
     """Talk, and print."""
     async with open_app(settings) as app:
-        app.begin_background_work()
+        app.start_background_work()
         waits = [await first_word(app, text) for text in MESSAGES]
         print(f"turn 1, with the model's start: {waits[0]:.1f} s")
         later = ", ".join(f"{one:.1f}" for one in waits[1:])

@@ -156,7 +156,7 @@ def run() -> None:
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
     from bot.monitoring import ServiceManager, reporting
-    from bot.services import replica_of
+    from bot.services import create_replica
     from bot.telegram.service import run_telegram
     from memory.clock import system_clock
     from memory.store.data_lock import only_runner
@@ -164,7 +164,7 @@ async def _run(settings: Settings) -> None:
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
-        if (replica := replica_of(settings, system_clock)) is not None:
+        if (replica := create_replica(settings, system_clock)) is not None:
             await replica.claim()  # before a database is made here that a replica would have to be brought over
         async with (
             open_app(settings) as app,

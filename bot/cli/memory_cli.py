@@ -65,7 +65,7 @@ class OpenMemory:
 async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
-    from bot.models import NO_MODELS, awake, meaning_models
+    from bot.models import NO_MODELS, check_embedder, create_meaning_models
     from bot.services import MemoryServices
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
@@ -74,7 +74,7 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
-        models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
+        models = await check_embedder(create_meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:
             typer.echo(f"Only by words: {models.trouble}", err=True)
         memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)

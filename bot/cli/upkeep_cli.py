@@ -75,7 +75,7 @@ def restore(
     ] = False,
 ) -> None:
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
-    from bot.services import replica_of
+    from bot.services import create_replica
     from config.settings import DATABASE_NAME
     from memory.transfer.restore import Restore
 
@@ -91,7 +91,7 @@ def restore(
     if archive is not None:
         done = restoring.run(archive, replace=yes)
         kept, brought = done.kept, f"{_counted(done.manifest)} of {done.manifest.made_at} are"
-    elif (named := replica_of(settings, system_clock, replica)) is not None:
+    elif (named := create_replica(settings, system_clock, replica)) is not None:
         # another directory is for a look: the bot that runs keeps the replica
         from_replica = restoring.from_replica(named, replace=yes, take_over=not is_elsewhere)
         kept, brought = from_replica.kept, f"{_described(from_replica)} is"

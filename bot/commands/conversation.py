@@ -49,7 +49,7 @@ class ConversationCommands:
                 ended.messages,
             )
             text = f"{text} {self.reports.stays()}"
-        if ended.goes_on:
+        if ended.continues:
             later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
             return f"{text} {later}"
         if not ended.learned:

@@ -140,7 +140,7 @@ async def chat_pipe(app: App, address: Address) -> int:
 
 async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     """Answer each message, then sort what an earlier program left of this memory; the exit status."""
-    due = await app.jobs.consolidation.due_of(app.sessions.owner_of(address))
+    due = await app.jobs.consolidation.find_pending_ids(app.sessions.owner_of(address))
     failures = [await answer_plainly(app, address, text) for text in texts]
     with contextlib.suppress(TimeoutError):  # what is not judged by then is left to the consolidation
         async with asyncio.timeout(MAX_JUDGING_SECONDS):

@@ -21,7 +21,7 @@ from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plainly, do_tasks, spoken_at, task_arrivals, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
-from bot.jobs.scheduled import begin_reminding
+from bot.jobs.scheduled import start_reminders
 from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
 
@@ -43,14 +43,14 @@ CONTINUATION = "  "
 
 async def chat_terminal(app: App, address: Address) -> int:
     """Talk at the terminal until end of file (Ctrl-D); the exit status."""
-    app.begin_background_work()
+    app.start_background_work()
     with use_language(await spoken_at(app, address)):
         return await _Chat(app, address).run()
 
 
 async def chat_redirected(app: App, address: Address) -> int:
     """Ask at the terminal, on standard error, and answer as it is on standard output, which goes elsewhere."""
-    app.begin_background_work()
+    app.start_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
         for due, reminder in await app.memory.telling.due_in(address.session_id):
@@ -135,7 +135,7 @@ class _Chat:
         )
         self._console.print(f"{greeting}\n", highlight=False)
         self._tasks.start(talking.load(), "loading")  # while the first message is typed
-        begin_reminding(self._tell_due, self._app.jobs.offers, self._tasks)
+        start_reminders(self._tell_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():

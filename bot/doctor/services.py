@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
-from bot.app import lightrag_of
+from bot.app import create_lightrag
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, sentence, warning
-from bot.jobs.replication import TOO_OLD
+from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
-from bot.models import awake, endpoint_and_model, meaning_models, uncounted_cost
-from bot.services import replica_of
+from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, endpoint_and_model
+from bot.services import create_replica
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue
@@ -88,7 +88,7 @@ GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot a
 
 
 async def replica(context: DoctorContext) -> list[Finding]:
-    name, there = "replica", replica_of(context.settings, context.clock)
+    name, there = "replica", create_replica(context.settings, context.clock)
     if there is None:
         return []
     try:
@@ -102,7 +102,7 @@ async def replica(context: DoctorContext) -> list[Finding]:
         return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
     age = max(timedelta(), context.clock() - newest)
     text = f"{there.place.url} is {age.total_seconds() / 60:.0f} minutes old"
-    return [warning(name, text, REPLICATE)] if age > TOO_OLD else [ok(name, text)]
+    return [warning(name, text, REPLICATE)] if age > MAX_AGE else [ok(name, text)]
 
 
 class _Watch:
@@ -197,7 +197,7 @@ async def models(context: DoctorContext) -> list[Finding]:
     async with _endpoint_store(context) as store:
         groups = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
     findings = [finding for findings in groups for finding in findings]
-    if (trouble := uncounted_cost(settings, catalogue)) is not None:
+    if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
         found, _, remedy = trouble.rpartition(": ")
         findings.append(warning("cost limit", found, sentence(remedy)))
     return findings
@@ -209,7 +209,7 @@ async def embeddings(context: DoctorContext) -> list[Finding]:
         return [ok("embedder", "None is configured: what is remembered is found by its words")]
     async with contextlib.AsyncExitStack() as stack:
         started = time.monotonic()
-        models = await awake(meaning_models(settings, stack))
+        models = await check_embedder(create_meaning_models(settings, stack))
         if models.embedder is None:
             return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
@@ -229,7 +229,7 @@ async def lightrag(context: DoctorContext) -> list[Finding]:
         check_together(settings)
     except ConfigurationError as error:
         return [failed_as_said("LightRAG", error)]
-    graph = lightrag_of(settings)
+    graph = create_lightrag(settings)
     try:
         trouble = await graph.trouble()
     finally:

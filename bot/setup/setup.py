@@ -21,7 +21,7 @@ from rich.text import Text
 from bot.cli.mcp import add_server, how_to_try, what_is_missing
 from bot.cli.start import settings_with_logging
 from bot.local_choice import memory_bytes
-from bot.models import endpoint_and_model, uncounted_cost
+from bot.models import describe_uncounted_cost, endpoint_and_model
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
 from config.settings import Settings, load_settings, settings_file
@@ -55,7 +55,7 @@ Chosen = tuple[Endpoint, str]
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
     """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
     _choose_model(env_file, ports)
-    if (trouble := uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
+    if (trouble := describe_uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
         say(trouble)
 
 

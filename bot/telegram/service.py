@@ -13,7 +13,7 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.jobs.scheduled import begin_reminding
+from bot.jobs.scheduled import start_reminders
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, ChatMigrations
@@ -184,7 +184,7 @@ async def run_telegram(app: App) -> None:
         await outbox.start(access.follow)
         await channel.start()
         await inbox.start()
-        app.begin_background_work()
+        app.start_background_work()
 
         async def tell() -> None:
             for session_id in await app.memory.telling.put_out(CHANNEL, access.serves):
@@ -192,7 +192,7 @@ async def run_telegram(app: App) -> None:
             if await app.memory.tasks.put_in(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
-        begin_reminding(tell, app.jobs.offers, tasks)
+        start_reminders(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await _source(app, bot, receiver, contact).run()

@@ -173,7 +173,7 @@ class Contact:
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
             if self._replication is not None:
                 self.pulse.step(within=MAX_CHECK_SECONDS)
-                await self._replication.check_lease(look=True)
+                await self._replication.check_lease(refresh=True)
             await self.rest("another program polls with this token")
             return
         log.warning("telegram_unreachable", reason=reason_of(error), remedy=remedy)

@@ -74,4 +74,4 @@ def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
 @pytest.fixture
 def reminded_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due is looked for again soon, since the tests' clock moves when it is told to."""
-    monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_PAUSE", 0.05)
+    monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_INTERVAL_SECONDS", 0.05)

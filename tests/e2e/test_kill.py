@@ -311,7 +311,7 @@ async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_it
     with capture_logs() as logs:
         async with start() as app:
             await app.jobs.consolidation.run_pending()
-            assert await app.jobs.consolidation.due_of("console:local") == frozenset()
+            assert await app.jobs.consolidation.find_pending_ids("console:local") == frozenset()
             assert "crashed on it twice" in await Person(app).says("Good morning")
             assert await app.database.value("SELECT count(*) FROM job_attempts") == 0
     assert len(model.consolidations) == asked

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from bot.services import replica_of
+from bot.services import create_replica
 from bot.web.metrics import Metrics
 from config.errors import ConfigurationError
 from memory.errors import StoreError
@@ -56,7 +56,7 @@ def replication_of(app: App) -> Replication:
 @contextlib.asynccontextmanager
 async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
     """Replicates as `mneme run` does."""
-    replica = replica_of(app.settings, clock)
+    replica = create_replica(app.settings, clock)
     assert replica is not None
     await replica.claim()
     async with replication_of(app).running():
@@ -148,10 +148,10 @@ async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
                     pass
         with pytest.raises(StoreError, match=r"wrote to it at .*: stop the bot there, or add --yes"):
             await taken_over(place, tmp_path / "third", clock, replace=False)
-        await replication_of(first).check_lease(look=True)
+        await replication_of(first).check_lease(refresh=True)
         await taken_over(place, tmp_path / "third", clock)
         with pytest.raises(ConfigurationError, match="which has taken over"):
-            await replication_of(first).check_lease(look=True)
+            await replication_of(first).check_lease(refresh=True)
         # what the former machine still writes does not reach what the present one holds
         await Person(first).says("/remember The second hive stands in Lviv.")
         assert await replication_of(first).synced(PATIENCE)
@@ -216,7 +216,7 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
             done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
             assert done.exit_code == 0, done.output
             assert "The replica stays with the machine that holds it" in done.output
-        await replication_of(app).check_lease(look=True)
+        await replication_of(app).check_lease(refresh=True)
         await Person(app).says("/remember The second hive stands in Lviv.")
         await everything_is_there(app)
     database = await Database.open(await taken_over(place, tmp_path / "other", clock) / "mneme.db")
@@ -274,7 +274,7 @@ async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replic
 async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is_told_after_an_hour(
     start: OpenApp, place: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.replication.LOOK_SECONDS", 0.5)  # how long a look tries, in vain here
+    monkeypatch.setattr("bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5)  # how long a look tries, in vain here
     told: list[timedelta] = []
 
     async def tell(age: timedelta) -> None:
@@ -293,17 +293,17 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
             telegram.user_says("/status", chat_id=ANN)
             await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
             clock.forward(minutes=50)
-            await replication.look()
+            await replication.check()
             assert told == []
             clock.forward(minutes=20)
-            await replication.look()
-            await replication.look()
+            await replication.check()
+            await replication.check()
             assert [age.total_seconds() for age in told] == [70 * 60]
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
             async with asyncio.timeout(60):  # Litestream tries again when it sees fit
                 while replication.age != timedelta():
-                    await replication.look()
+                    await replication.check()
 
 
 async def test_the_metrics_tell_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:

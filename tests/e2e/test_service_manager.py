@@ -278,7 +278,7 @@ async def test_telegram_out_of_reach_feeds_the_watchdog_for_the_loop_lives(
 async def test_a_start_without_network_is_ready_after_a_while(
     served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.monitoring.START_PATIENCE", 0.1)
+    monkeypatch.setattr("bot.monitoring.START_TIMEOUT_SECONDS", 0.1)
     await telegram.stop()
     app, _ = served
     async with _serving(app, systemd):
