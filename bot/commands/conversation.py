@@ -1,4 +1,4 @@
-"""Commands on the conversation: /new /private /compact /status /stop /retry."""
+"""Commands for conversations: /new /private /compact /status /stop /retry."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 STOP = "stop"
 PRIVATE = "private"
-COMPACT_DEFAULT = 10
-"""Messages that `/compact` keeps when it is not told how many."""
-COMPACT_MOST = 100
+DEFAULT_COMPACT_KEPT = 10
+"""Number of messages that `/compact` keeps by default."""
+MAX_COMPACT_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ConversationCommands:
                 "New conversation. The last one ({n} messages) can still be searched.",
                 ended.messages,
             )
-            text = f"{text} {self.reports.stays()}"
+            text = f"{text} {self.reports.retention_note()}"
         if ended.continues:
             later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
             return f"{text} {later}"
@@ -59,7 +59,7 @@ class ConversationCommands:
 
     async def _end_private(self, session: Session) -> str:
         held_back = await self.services.database.private.end(session.id)
-        # what a /stop held of the private talk goes with it
+        # Messages of the private talk that a /stop holds are dropped too
         self.queues.drop_held(session.id, held_back)
         return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
 
@@ -125,7 +125,7 @@ class ConversationCommands:
     @command("retry", N_("Answer the last message again"))
     async def retry(self, call: CommandCall) -> CommandResult:
         last = await self.services.turns.last(call.session.id)
-        # a button names the turn that it stands under, which may not be the last one any more
+        # A button names its turn, which may no longer be the last one
         if last is not None and call.argument and call.argument != f"#{last.id}":
             return _("Something else was said since: /retry alone tries the last message again.")
         if last is None and call.session.private:
@@ -137,14 +137,14 @@ class ConversationCommands:
 
 def _kept_count(argument: str) -> int:
     if not argument:
-        return COMPACT_DEFAULT
+        return DEFAULT_COMPACT_KEPT
     count = parse_number(argument) or 0
-    if not 1 <= count <= COMPACT_MOST:
+    if not 1 <= count <= MAX_COMPACT_KEPT:
         raise WrongArgument(
             _(
                 "/compact takes a number from 1 to {most}, such as /compact {default}.",
-                most=COMPACT_MOST,
-                default=COMPACT_DEFAULT,
+                most=MAX_COMPACT_KEPT,
+                default=DEFAULT_COMPACT_KEPT,
             )
         )
     return count

@@ -1,4 +1,4 @@
-"""Commands on what was sent or listed, which are tapped under it: /import_5 /keepskill_5 /makeskill_12."""
+"""Commands for files and workflows, clicked below them: /import_5 /keepskill_5 /makeskill_12."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class ImportCommands:
         raise WrongArgument(_("I see no list here: paste one with lines such as “[2025-03-14] - I live in Lviv”."))
 
 
-MOST_DESCRIPTION = 300
-"""Characters of a workflow that say what it is for."""
+MAX_DESCRIPTION_CHARS = 300
+"""Maximum length of a skill's description, taken from its workflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class SkillCommands:
             raise WrongArgument(
                 _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
             )
-        description = " ".join(entry.content.split())[:MOST_DESCRIPTION]
+        description = " ".join(entry.content.split())[:MAX_DESCRIPTION_CHARS]
         return await self._keep(package_of(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:

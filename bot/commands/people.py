@@ -1,4 +1,4 @@
-"""/letin /keepout /usage: who may use the bot, as what, and what each chat uses of the model."""
+"""/letin /keepout /usage: access to the bot, and each chat's use of the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FAMILY = "family"
 GUEST = "guest"
-"""What somebody comes in as under MEMORY_SCOPE=family."""
+"""Roles of new users under MEMORY_SCOPE=family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class AccessCommands:
 
     @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
     async def let_in(self, call: CommandCall) -> CommandResult:
-        """/letin ID; under MEMORY_SCOPE=family a role stands behind it, and ID may be a group's that is let in"""
+        """Let in the user with an ID. Under MEMORY_SCOPE=family a role follows, and the ID may be that of a group."""
         number, _space, role = call.argument.partition(" ")
         role = role.strip().lower()
         if not self.sharing.enabled or role not in (FAMILY, GUEST):
@@ -74,7 +74,7 @@ class AccessCommands:
 
 
 def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
-    """Lets somebody in; asks_for_role: as one of the family or as a guest."""
+    """Return the buttons that admit a user, with a choice of the role if needed."""
     if not asks_for_role:
         return (Button(_("Let in"), f"/letin_{user}"),)
     return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")
@@ -82,6 +82,6 @@ def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
 
 def _user_in(call: CommandCall) -> int:
     user = parse_reference(call.argument)
-    if not user:  # ids begin with 1
+    if not user:  # Ids start at 1
         raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
     return user

@@ -1,4 +1,4 @@
-"""Commands on reminders: /reminders, and what is tapped under one: /done_12 /snooze_12 /cancel_12 /remind_12."""
+"""Commands for reminders: /reminders, and those clicked below a reminder: /done_12 /snooze_12 /cancel_12 /remind_12."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from memory.reminders.reminder import Reminder
     from memory.reminders.reminders import Reminders
 
-SHOWN = 20
-"""Reminders that /reminders lists at most: the soonest."""
+MAX_LISTED = 20
+"""Maximum number of reminders of each kind that /reminders lists, soonest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ReminderCommands:
 
 
 def format_reminders(reminders: Sequence[Reminder]) -> str:
-    """Reminders to come, dates offered and reminders that were told lately, each with what to tap."""
+    """Return upcoming, offered and recently delivered reminders, with their commands."""
     if not reminders:
         return _("There are no reminders: tell me what to remind you of and when.")
     titles = {
@@ -88,8 +88,8 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
     parts: list[str] = []
     for state, title in titles.items():
         alike = [_listed(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
-        more = [_("... and {n} more.", n=len(alike) - SHOWN)] if len(alike) > SHOWN else []
-        parts += ["\n".join([title, *alike[:SHOWN], *more])] if alike else []
+        more = [_("... and {n} more.", n=len(alike) - MAX_LISTED)] if len(alike) > MAX_LISTED else []
+        parts += ["\n".join([title, *alike[:MAX_LISTED], *more])] if alike else []
     hours = _("Times are in {zone}.", zone=zones[0]) if len(zones) == 1 else _("Times are in the zone beside each.")
     return "\n\n".join([*parts, f"_{hours}_"])
 

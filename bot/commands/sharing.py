@@ -1,4 +1,4 @@
-"""/share /unshare /shared: what a family may know of each other."""
+"""/share /unshare /shared: memories that a family shares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bot.services import MemoryServices
     from memory.store.entry import Entry
 
-SHOWN = 30
+MAX_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class SharingCommands:
 
     @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
     async def unshare(self, call: CommandCall) -> str:
-        return _only_its_own(await self.services.sharing.unshare(call.session.owner, await self._name_in(call)))
+        return _no_longer_shared(await self.services.sharing.unshare(call.session.owner, await self._name_in(call)))
 
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
     async def withdraw(self, call: CommandCall) -> CommandResult:
         entry, change = await self.services.sharing.withdraw(tapped_number(call))
         again = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
-        return Answer(_only_its_own(entry), again)
+        return Answer(_no_longer_shared(entry), again)
 
     @command("reshare", N_("Undo what was taken out"), "NUMBER", access=Access.OWNER, listed=False)
     async def reshare(self, call: CommandCall) -> str:
@@ -59,9 +59,9 @@ class SharingCommands:
                 date=f"{entry.shared_at:%Y-%m-%d}",
                 command=f"/{'unshare' if entry.owner == own else 'withdraw'}_{entry.id}",
             )
-            for entry in entries[:SHOWN]
+            for entry in entries[:MAX_LISTED]
         ]
-        more = [_("... and more.")] if len(entries) > SHOWN else []
+        more = [_("... and more.")] if len(entries) > MAX_LISTED else []
         notes = [_("/unshare is for what is yours; the bot's owner may withdraw everything.")]
         return "\n".join([*(f"- {line}" for line in lines), *more, "", *notes])
 
@@ -73,5 +73,5 @@ class SharingCommands:
         return await quoted_name(self.services.entries, call.session.owner, call.argument) or call.argument
 
 
-def _only_its_own(entry: Entry) -> str:
+def _no_longer_shared(entry: Entry) -> str:
     return _("No longer shared: {content}", content=in_line(entry.content))

@@ -1,4 +1,4 @@
-"""What /status says: small reports, read from the store so that they are right after a restart."""
+"""The report of /status. It is computed from the store, so that it is right after a restart."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
 
-CENT = 0.01
+MIN_SHOWN_COST = 0.01
 
-WIDTH = 28
-"""Cells of a line: a telephone shows some 32 in monospace before it breaks one."""
-# ` 100%`.
+WIDTH_CELLS = 28
+"""Width of a line in cells. Phones show about 32 monospace characters."""
+# Room for ` 100%`.
 _SHARE_CELLS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What /status says of a session."""
+    """Builds the report of /status for a session."""
 
     services: MemoryServices
     builder: PromptBuilder
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    embedding: BackgroundEmbedding | None  # None: nothing compares meanings; `meaning` says why
+    embedding: BackgroundEmbedding | None  # None without an embedder. `services.meaning` explains why
     tools: ToolReport
-    replication: Replication | None  # None: there is to be no replica
+    replication: Replication | None  # None without a replica
     queues: SessionQueues
     clock: Clock
     started: datetime
@@ -58,7 +58,7 @@ class Status:
             *await self._conversation(session),
             await self._spending(session),
             *await self._memory(session),
-            *await self._found_by_meaning(session.owner),
+            *await self._embeddings(session.owner),
             *await self.tools.groups(session),
             *self._replica(),
             self._queue(session.id),
@@ -66,7 +66,7 @@ class Status:
         return "\n\n".join(map(str, groups))
 
     async def _conversation(self, session: Session) -> list[Group]:
-        """How long the conversation is, and how much of it the model reads: estimates until it has reported usage."""
+        """Report the length of the conversation and its prompt. Tokens are estimates until the model reports usage."""
         transcript = await self.services.sessions.transcript(session.id)
         messages = await self.services.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
@@ -91,7 +91,7 @@ class Status:
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
     async def _spending(self, session: Session) -> Group:
-        """What all models have cost today: in all chats together, or of what this one may use."""
+        """Report today's cost of all models, in all chats or within the limits of this chat."""
         quota = self.usage.quota
         is_limited = quota != Quota()
         spent = await self.usage.today(session.address.owner if is_limited else None)
@@ -104,8 +104,8 @@ class Status:
         title = _("Today, in this chat") if is_limited else _("Today, in all chats")
         return Group(title, tuple(rows), notes=_unpriced(spent))
 
-    async def _found_by_meaning(self, owner: str) -> list[Group]:
-        """How far the vectors of an owner are, where there is an embedder or there should be one."""
+    async def _embeddings(self, owner: str) -> list[Group]:
+        """Report the progress of an owner's vectors, or why a configured embedder is missing."""
         title, meaning = _("Found by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
@@ -137,12 +137,12 @@ class Status:
         )
         return [Group(_("Memory"), rows), await self._activated(session)]
 
-    def stays(self) -> str:
-        """What of memory stays where a conversation ends."""
+    def retention_note(self) -> str:
+        """Return a sentence about memory for the end of a conversation."""
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
-        """How many memories of each layer stood in the last request, and their cost in tokens."""
+        """Report the number of memories in the last request by layer, and their tokens."""
         reasons = await self.services.activation_log.last(session.id)
         baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
@@ -163,10 +163,14 @@ class Status:
 
 
 def format_cost(cost: float) -> str:
-    """What calls have cost, from US dollars; what a provider charges may differ by taxes and discounts."""
+    """Format a cost in US dollars. Taxes and discounts may change what the provider charges."""
     if cost <= 0:
         return _("free")
-    return _("about {cost}", cost=in_dollars(cost)) if cost >= CENT else _("under {cost}", cost=in_dollars(CENT))
+    return (
+        _("about {cost}", cost=in_dollars(cost))
+        if cost >= MIN_SHOWN_COST
+        else _("under {cost}", cost=in_dollars(MIN_SHOWN_COST))
+    )
 
 
 def _unpriced(spent: Spent) -> tuple[str, ...]:
@@ -213,12 +217,12 @@ def _format_duration(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Figures that belong together: each a label with its value."""
+    """A titled group of figures with their labels."""
 
     title: str
     rows: tuple[tuple[str, str], ...] = ()
-    share: float | None = None  # how full something is, from 0 to 1, shown as a bar
-    notes: tuple[str, ...] = ()  # sentences below, or instead of all that
+    share: float | None = None  # A fraction from 0 to 1, shown as a bar
+    notes: tuple[str, ...] = ()  # Sentences below the figures or instead of them
 
     def __str__(self) -> str:
         lines = [] if self.share is None else [bar(self.share)]
@@ -228,17 +232,17 @@ class Group:
 
 
 def bar(share: float) -> str:
-    cells = WIDTH - _SHARE_CELLS
+    cells = WIDTH_CELLS - _SHARE_CELLS
     filled = round(min(1.0, max(0.0, share)) * cells)
     return "█" * filled + "░" * (cells - filled) + f"{share:.0%}".rjust(_SHARE_CELLS)
 
 
 def aligned(label: str, value: str) -> str:
-    """A label at the left end of a line and its value at the right one; one space between them where both are long."""
-    return label + " " * max(1, WIDTH - _cells(label) - _cells(value)) + value
+    """Align a label to the left and its value to the right, with at least one space between them."""
+    return label + " " * max(1, WIDTH_CELLS - _cells(label) - _cells(value)) + value
 
 
 def _cells(text: str) -> int:
-    """How many cells `text` takes in monospace: Chinese, Japanese and Korean characters two, combining marks none."""
+    """Return the monospace width of a text: East Asian characters take two cells, combining marks none."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(bool(unicodedata.combining(character)) for character in text)
