@@ -11,7 +11,7 @@ import asyncio
 import statistics
 from pathlib import Path
 
-from bot.cli.start import settings_with_logging
+from bot.cli.start import load_settings_with_logging
 from config.models import load_catalogue
 from memory.clock import system_clock
 from memory.messages import Message, Role
@@ -60,7 +60,7 @@ async def main() -> None:
     parser.add_argument("--models-dir", type=Path, help="where the weights are")
     arguments = parser.parse_args()
     local = load_catalogue().local(arguments.model)
-    folder = arguments.models_dir or settings_with_logging(quiet=True).models_dir
+    folder = arguments.models_dir or load_settings_with_logging(quiet=True).models_dir
     server = EmbeddedServer(as_fetched(local, folder), weights_path(local, folder))
 
     async def connect() -> Endpoint:

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.jobs.replication import Replication
-    from bot.web import Entrance
+    from bot.web import InboundRoute
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
@@ -138,7 +138,7 @@ class App:
     tasks: BackgroundTasks
     health: Health
     media: MediaSources  # A channel registers here that it can fetch files
-    entrances: dict[str, Entrance]  # Handlers of the web server by path, registered even if none runs
+    inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools

@@ -225,7 +225,7 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> 
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, contact)
-    return Webhook(bot, receiver.receive, contact, app.entrances, str(url), secret.get_secret_value())
+    return Webhook(bot, receiver.receive, contact, app.inbound_routes, str(url), secret.get_secret_value())
 
 
 async def _warn_if_nobody_may_enter(app: App, access_list: AccessList) -> None:

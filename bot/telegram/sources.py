@@ -18,7 +18,7 @@ from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, Teleg
 
 from bot.telegram.calls import ALLOWED_UPDATES, MAX_UPDATES, Unreadable, readable, reason_of, to_send_failure
 from bot.telegram.updates import RawUpdate
-from bot.web import Entrance
+from bot.web import InboundRoute
 from config.waiting import Backoff
 from memory.errors import StoreError
 
@@ -256,7 +256,7 @@ class Webhook:
     bot: Bot
     receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
     contact: Contact
-    entrances: dict[str, Entrance]
+    inbound_routes: dict[str, InboundRoute]
     url: str
     secret: str
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -265,11 +265,11 @@ class Webhook:
     async def run(self) -> None:
         self.contact.pulse.what = "the webhook"
         path = urlsplit(self.url).path
-        self.entrances[path] = Entrance(self._admits, MAX_UPDATE_BYTES, self._take)
+        self.inbound_routes[path] = InboundRoute(self._admits, MAX_UPDATE_BYTES, self._take)
         try:
             await self._keep_set()
         finally:
-            del self.entrances[path]
+            del self.inbound_routes[path]
 
     async def _keep_set(self) -> None:
         is_set = False

@@ -16,7 +16,7 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.web.metrics import Metrics, observed
+from bot.web.metrics import Metrics, serve_metrics
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from memory.service.usage import TokenUse
@@ -67,7 +67,7 @@ def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) 
             assert app.metrics is not None
             service = asyncio.create_task(run_telegram(app))
             try:
-                async with observed(app, app.metrics, port):
+                async with serve_metrics(app, app.metrics, port):
                     await app.health.updates.worked.wait()
                     yield app, f"http://127.0.0.1:{port}"
             finally:
@@ -179,7 +179,7 @@ async def test_a_port_that_is_taken_is_one_sentence(start: OpenApp, port: int) -
         async with start(metrics_port=port) as app:
             assert app.metrics is not None
             with pytest.raises(ConfigurationError, match=f"METRICS_PORT {port} can't be used .*: choose another"):
-                async with observed(app, app.metrics, port):
+                async with serve_metrics(app, app.metrics, port):
                     pass
 
 

@@ -16,7 +16,7 @@ import pytest
 from bot.app import App
 from bot.telegram.service import run_telegram
 from bot.telegram.sources import MAX_UPDATE_BYTES
-from bot.web.metrics import observed
+from bot.web.metrics import serve_metrics
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
@@ -55,7 +55,7 @@ def hooked(start: OpenApp, telegram: BotApiServer, port: int) -> Hooked:
             metrics_port=port,
         ) as app:
             assert app.metrics is not None
-            async with observed(app, app.metrics, port):
+            async with serve_metrics(app, app.metrics, port):
                 service = asyncio.create_task(run_telegram(app))
                 try:
                     await app.health.updates.worked.wait()
