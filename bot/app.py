@@ -179,7 +179,6 @@ async def open_app(
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file, clock=clock)
-        # First, so that it is closed last
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         meaning = create_meaning_models(settings, stack)

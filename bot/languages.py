@@ -31,7 +31,7 @@ class Languages:
         """
         await self.expect([arrival])
         preferences = Preferences()
-        with contextlib.suppress(StoreError):  # Answer anyway
+        with contextlib.suppress(StoreError):
             preferences = await self._preferences.get(arrival.address.owner)
         return preferences.language or known_language(arrival.language) or preferences.client_language or SOURCE
 

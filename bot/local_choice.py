@@ -89,7 +89,6 @@ def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalMode
 
 
 def memory_bytes() -> int:
-    """Return the memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -33,7 +33,6 @@ START_TIMEOUT_SECONDS = 30.0
 Otherwise a start without network would delay the boot, fail and be repeated for ever.
 """
 STATUS_INTERVAL_SECONDS = 20.0
-"""Seconds between status reports without a watchdog."""
 
 
 class Heartbeat:
@@ -53,7 +52,6 @@ class Heartbeat:
         self.trouble: str | None = "it has not begun"
 
     def step(self, within: float) -> None:
-        """Record that the loop is alive and takes its next step within the given seconds."""
         self._due = self._now() + within
 
     def succeeded(self) -> None:
@@ -65,7 +63,7 @@ class Heartbeat:
 
     @property
     def is_late(self) -> bool:
-        """Return True if the next step is overdue. A loop that hasn't started is not is_late."""
+        """Return True if the next step is overdue. A loop that hasn't started is not late."""
         return self._due is not None and self._now() > self._due
 
 
@@ -82,7 +80,6 @@ class Health:
         return await self._database_trouble()
 
     async def trouble(self) -> str | None:
-        """Return the reason why the bot can't work at the moment, or None."""
         if (stuck := await self.stuck()) is not None:
             return stuck
         trouble = self.updates.trouble

@@ -63,7 +63,6 @@ class SessionQueues:
         return self._queues.setdefault(session_id, SessionQueue())
 
     def of_chat(self, chat: str) -> list[SessionQueue]:
-        """Return the queues of a chat (`Address.owner`) and of its topics."""
         return [queue for session, queue in self._queues.items() if session == chat or session.startswith(f"{chat}:")]
 
     def all(self) -> list[SessionQueue]:
@@ -183,7 +182,6 @@ class SessionRunner:
             queue.worker = asyncio.create_task(self._work(queue, session), name=f"session {address.session_id}")
 
     async def write_pending(self) -> None:
-        """Write turns that could not be committed earlier. Raises StoreError if they still can't."""
         await self.turns.write_owed()
 
     async def prepare(self, arrivals: Sequence[Arrival]) -> None:
@@ -193,7 +191,6 @@ class SessionRunner:
             await self.languages.expect(arrivals)
 
     def active_inbox_ids(self) -> set[int]:
-        """Return the inbox ids of all arrivals that wait or are being answered."""
         queues = self.queues.all()
         held = [arrival for queue in queues for arrival in (*queue.waiting, *queue.working)]
         return set(inbox_ids([*held, *self._immediate.values()]))
@@ -264,7 +261,7 @@ class SessionRunner:
                 try:
                     session = await self._next_step(queue, session)
                 except Exception:
-                    log.exception("step_failed")  # Go on with the arrivals behind it
+                    log.exception("step_failed")
         finally:
             queue.worker = None
 

@@ -111,7 +111,6 @@ def pull_model(
 
 
 def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
-    """Find a model by its name. Raises CatalogueError or HubNameError."""
     if "/" not in name:
         return catalogue.local(name)
     file = parse_hub_file(name)

@@ -114,7 +114,6 @@ def chat(
         from bot.cli.local_models import offer_local_server
 
         if offer_local_server(settings):
-            # Load the new settings
             settings = load_settings_with_logging(quiet=True)
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
@@ -144,7 +143,7 @@ def show_help(context: typer.Context) -> None:
 def run() -> None:
     """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
     settings = load_settings_with_logging()
-    if settings.telegram_bot_token is None:  # Before the log starts
+    if settings.telegram_bot_token is None:
         raise ConfigurationError(
             f"TELEGRAM_BOT_TOKEN is missing{_describe_settings_file()}: get one from @BotFather, or run `mneme setup`."
         )

@@ -100,7 +100,6 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
 
 
 async def _try(server: ServerConfig) -> bool:
-    """Connect to a server and print its tools. Return True if it works."""
     from pipeline.tools.mcp.config import tool_names
     from pipeline.tools.mcp.connection import ServerConnection
     from pipeline.tools.mcp.tools import asks_first
@@ -197,6 +196,6 @@ def _write(path: Path, document: dict[str, object]) -> None:
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")  # Readable only by its owner
+        write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     except OSError as error:
         raise WrongServer(f"{path} can't be written: {error.strerror or error}.") from error

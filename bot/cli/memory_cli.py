@@ -52,7 +52,7 @@ class OpenMemory:
     memory: MemoryServices
 
     def writer(self, owner: str | None) -> str:
-        """Return the owner owner_name memory is written: the given one, or the console's own."""
+        """Return the owner to write for: the given one, or the console's own."""
         from bot.console.console import console_address
         from config.settings import MemoryScope
         from memory.log.sessions import SHARED_OWNER

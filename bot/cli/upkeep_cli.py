@@ -114,7 +114,6 @@ def _describe_replica(restored: RestoredReplica) -> str:
 
 
 def _count_contents(manifest: Manifest) -> str:
-    # The database is one of the files
     return f"{sum(manifest.rows.values())} rows and {len(manifest.files) - 1} files"
 
 

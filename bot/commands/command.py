@@ -37,7 +37,6 @@ _DECLARED = "declared_command"
 _Method = TypeVar("_Method", bound="Callable[..., Awaitable[CommandResult]]")
 
 MAX_QUOTED_CHARS = 200
-"""Maximum length of a quoted command that ran before a crash."""
 
 _REMEMBERS = N_("""\
 I am Mneme, and I remember what we talk about. Just write to me.
@@ -52,7 +51,6 @@ I am Mneme. Just write to me.
 I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
 It stays on the computer that runs me, and comes up in no other chat.""")
 HELP = "help"
-# Groups of the help text.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
     (N_("Family"), ("share", "unshare", "shared")),
@@ -65,13 +63,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """One call of a command.
-
-    Args:
-        asker: the id of the user who calls it, in a group.
-        sender: the user's name.
-    """
-
     session: Session
     name: str
     argument: str
@@ -106,8 +97,6 @@ CommandResult = str | Answer | RunAgain
 
 
 class Access(Enum):
-    """The users who may call a command."""
-
     EVERYBODY = auto()
     # In a group its administrators and the bot's owner, since the command affects all members. In a private chat its
     # user
@@ -121,8 +110,6 @@ async def _unbound(call: CommandCall) -> CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command."""
-
     name: str
     description: str  # Not translated yet
     argument: str = ""
@@ -206,7 +193,6 @@ class Introduction:
 
     @command(HELP, N_("What I understand"), immediate=True)
     async def help(self, call: CommandCall) -> str:
-        """Answer /help and unknown commands."""
         if call.name in self._table:
             return help_text(self._table)
         listed = [command.name for command in self._table.values() if command.listed]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 STOP = "stop"
 PRIVATE = "private"
 DEFAULT_COMPACT_KEPT = 10
-"""Number of messages that `/compact` keeps by default."""
 MAX_COMPACT_KEPT = 100
 
 

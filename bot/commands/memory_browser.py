@@ -31,13 +31,9 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
 PAGE_SIZE = 10
-"""Number of entries on a page of /memory."""
 MAX_RESULTS = 100
-"""Maximum number of results of /memory search, over all pages."""
 MAX_RECALLED_MESSAGES = 5
-"""Maximum number of quoted messages that /memory why shows."""
 RECALL_RESULTS = 8
-"""Number of results of /recall."""
 PAGE_TOKENS = 800
 """Size of a page of /recall all, which has to fit into one message."""
 NOTHING_FOUND = N_("I found nothing about that.")
@@ -55,7 +51,6 @@ _WHY = {
     Layer.PROCEDURES: N_("a way to do what you asked for"),
 }
 LOOKED_UP = N_("it was looked up")
-# Sources of entries.
 _ORIGINS: Mapping[str, str] = {
     Author.USER: N_("you wrote it"),
     Author.MODEL: N_("the model noted it"),

@@ -31,9 +31,7 @@ CONFIRMATION = "confirm"
 REFUSAL = "keep"
 IMPORTED = "imported"
 DELETE_BUTTON_MINUTES = 10
-"""Lifetime of the button that deletes everything."""
 MAX_UNDO_LINES = 8
-"""Maximum number of outcomes of an /undo that are listed."""
 
 # A line of MEMORY.md, as buttons refer to it.
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
@@ -43,9 +41,7 @@ _EDIT = re.compile(rf"(?:(?P<number>#{NUMBER})|[\"“„«](?P<name>[^\"“”�
 # A generated name of an entry: it contains a hyphen or digit, unlike names of people.
 _NAME_OF_ENTRY = re.compile(r"[\d\-_:/]")
 MAX_NAMED_LISTED = 20
-"""Maximum number of memories listed for a name."""
 MAX_NAMED_BUTTONS = 8
-"""Maximum number of these with a button."""
 
 MAX_EXPORT_BYTES = 50_000_000
 """Maximum size of an export. Telegram accepts 50 MB from bots, and other channels hold it in memory."""
@@ -83,7 +79,6 @@ class MemoryCommands:
 
     @command("edit", N_("Change what an entry says"), "NAME", access=Access.MANAGERS)
     async def edit(self, call: CommandCall) -> CommandResult:
-        """Change an entry by number or quoted name, or ask for the new text if there is none."""
         if not call.argument:
             raise WrongArgument(_("/edit takes the name of an entry: see /memory."))
         owner = call.session.owner

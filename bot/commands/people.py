@@ -74,7 +74,6 @@ class AccessCommands:
 
 
 def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
-    """Return the buttons that admit a user, with a choice of the role if needed."""
     if not asks_for_role:
         return (Button(_("Let in"), f"/letin_{user}"),)
     return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")

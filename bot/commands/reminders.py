@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from memory.reminders.reminders import Reminders
 
 MAX_LISTED = 20
-"""Maximum number of reminders of each kind that /reminders lists, soonest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,6 @@ class ReminderCommands:
 
 
 def format_reminders(reminders: Sequence[Reminder]) -> str:
-    """Return upcoming, offered and recently delivered reminders, with their commands."""
     if not reminders:
         return _("There are no reminders: tell me what to remind you of and when.")
     titles = {

@@ -50,7 +50,6 @@ DEFAULT = "default"
 AUTO = "auto"
 """Argument of /language to follow the user's app."""
 LANGUAGES_PER_ROW = 3
-# Answers of /notices by setting.
 _PRESENT_NOTICES = {
     Notices.ON: N_(
         "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
@@ -67,12 +66,10 @@ _PRESENT_NOTICES = {
 }
 
 MAX_OFFERED_ZONES = 12
-"""Maximum number of time zones that are offered as a choice."""
 ZONES_PER_ROW = 2
 
 
 def all_settings() -> Button:
-    """Return a button that leads back to /settings."""
     return Button(_("All settings"), "/settings", in_place=True)
 
 
@@ -94,7 +91,6 @@ class SettingsCommands:
         return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
-        """Return name, button label and present value of each setting."""
         zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
         chosen = self.services.preferences.known(session.address.owner)
         hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])

@@ -38,8 +38,6 @@ _SHARE_CELLS = 5
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Builds the report of /status for a session."""
-
     services: MemoryServices
     builder: PromptBuilder
     compaction: CompactionService
@@ -138,7 +136,6 @@ class Status:
         return [Group(_("Memory"), rows), await self._activated(session)]
 
     def retention_note(self) -> str:
-        """Return a sentence about memory for the end of a conversation."""
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activated(self, session: Session) -> Group:
@@ -217,8 +214,6 @@ def _format_duration(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A titled group of figures with their labels."""
-
     title: str
     rows: tuple[tuple[str, str], ...] = ()
     share: float | None = None  # A fraction from 0 to 1, shown as a bar

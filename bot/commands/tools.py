@@ -56,7 +56,6 @@ class ToolReport:
         return [Group(_("Tools of other programs"), rows, notes=tuple(notes))]
 
 
-# Commands that are clicked below a question, while its turn waits
 _answering = partial(Command, immediate=True, repeatable=True, listed=False)
 
 

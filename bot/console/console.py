@@ -101,7 +101,6 @@ def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel
 
 
 async def take_due_tasks(app: App, address: Address, channel: ConsoleChannel) -> list[Arrival]:
-    """Return the due tasks of a chat, including unfinished ones of an earlier run."""
 
     async def is_here(session_id: str) -> bool:
         return session_id == address.session_id
@@ -160,7 +159,7 @@ async def answer_plain_text(app: App, address: Address, text: str) -> bool:
 
 def _print(replies: Iterable[str], file: TextIO) -> None:
     for reply in replies:
-        print(reply, file=file, flush=True)  # This is the channel's output
+        print(reply, file=file, flush=True)
 
 
 async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:
@@ -178,7 +177,6 @@ async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: s
 
 @contextlib.asynccontextmanager
 async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
-    """Treat Ctrl-C as /stop until the context ends."""
     loop = asyncio.get_running_loop()
     # Keep references, since asyncio may drop unreferenced tasks
     stops: set[asyncio.Task[tuple[bool, int]]] = set()

@@ -134,7 +134,7 @@ class _Chat:
             model=model.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
-        self._tasks.start(model.load(), "loading")  # While the user types the first message
+        self._tasks.start(model.load(), "loading")
         start_reminders(self._tell_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # Also between two prompts, where the terminal would echo typed text
@@ -152,7 +152,6 @@ class _Chat:
                     self._answering = asyncio.create_task(self._answer([self._arrival(text)]))
 
     async def _tell_due(self) -> None:
-        """Print due reminders of this chat, then mark them as delivered."""
         for due, text in await self._app.memory.telling.due_in(self._address.session_id):
             self._channel.show_aside(text)
             await self._app.memory.telling.shown(due)
@@ -246,7 +245,6 @@ class _Chat:
         await self._app.runner.submit(self._arrival(command))
 
     async def _leave(self) -> None:
-        """Stop the current answer, and keep what was written."""
         if self._answering is not None:
             self._queued = []
             await self._app.runner.queues.stop(self._address.session_id)
@@ -261,7 +259,7 @@ class _Chat:
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
         stopped, _waiting = await self._app.runner.queues.stop(self._address.session_id)
-        if not stopped:  # The answer was complete
+        if not stopped:
             if not waiting:
                 buffer.reset()  # As without a running answer
             self._print(_("Ctrl-D leaves."), style="dim")

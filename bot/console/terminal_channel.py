@@ -78,7 +78,6 @@ def _finished_length(text: str) -> int:
 
 @cache
 def _parser() -> MarkdownIt:
-    """Return a parser that finds the same blocks as rich, without their inline content."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt().enable(["table", "strikethrough"]).disable("inline")
@@ -129,7 +128,6 @@ class TerminalChannel(ConsoleChannel):
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        """Show a spinner until there is text."""
         if self._busy:  # A command runs during the turn
             yield
             return
@@ -140,7 +138,7 @@ class TerminalChannel(ConsoleChannel):
             yield
         finally:
             self._wait, self._busy = None, False
-            if self._stream.tail:  # The turn ended without a reply
+            if self._stream.tail:
                 self._give_up()
 
     async def show_waiting(self, what: str) -> None:
@@ -154,7 +152,6 @@ class TerminalChannel(ConsoleChannel):
         self._wait = _Wait(name)
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Show a question, with commands in place of buttons."""
         answers = [f"- `{button.text.partition('_')[0]}`: {button.label}" for row in keyboard for button in row]
         self.show_aside("\n".join([question, "", *answers]))
         self._wait = _Wait(_("waiting for your answer"))

@@ -44,7 +44,6 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "skills": installation.skills,
     "tools": services.tools,
 }
-"""The checks by subject, in the order of the report."""
 
 
 async def examine(backups: Path | None = None) -> list[Finding]:

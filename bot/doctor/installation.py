@@ -44,7 +44,6 @@ FEWER_SKILLS = "Remove a skill with `mneme skills remove NAME`, or shorten the n
 MAKE_ROOM = "Free some space there; nothing that was saved is lost."
 NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
 LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
-"""Libraries with versions that matter in bug reports."""
 
 
 async def settings(context: DoctorContext) -> list[Finding]:
@@ -136,7 +135,7 @@ def backup_places(data: Path) -> list[Path]:
 
 
 def nearest_existing(path: Path) -> Path:
-    """Return `path`, or the nearest_existing parent that exists."""
+    """Return `path`, or its nearest existing parent."""
     return next(place for place in (path, *path.parents) if place.exists())
 
 

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_TIMEOUT_SECONDS = 10.0
-"""Timeout for Telegram."""
 MAX_CLOCK_OFFSET_SECONDS = 60
 """Maximum difference of this machine's clock. A minute already affects dates and times."""
 NO_TOKEN = "Run `mneme setup` to have the bot in Telegram."  # noqa: S105  # a sentence
@@ -106,8 +105,6 @@ async def replica(context: DoctorContext) -> list[Finding]:
 
 
 class _ClockCheck:
-    """Reads the time in the headers of responses."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.ahead: float | None = None
@@ -134,7 +131,7 @@ async def telegram(context: DoctorContext) -> list[Finding]:
     watch = _ClockCheck(context.clock)
     try:
         bot = telegram_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
-        async with bot:  # Loads its name
+        async with bot:
             findings = [
                 ok("token", f"Telegram knows the bot as @{bot.username}"),
                 await _webhook(bot, context.settings),

@@ -54,8 +54,6 @@ async def always_quiet() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The result of ending a conversation."""
-
     messages: int
     learned: tuple[Notice, ...] = ()
     continues: bool = False  # Whether learning goes on in the background
@@ -102,7 +100,7 @@ class BackgroundConsolidation:
         try:
             await asyncio.wait([work], timeout=ANSWER_SECONDS if self._is_running else None)
         except asyncio.CancelledError:
-            work.cancel()  # The conversation stays due
+            work.cancel()
             self._due.set()
             raise
         if not work.done():
@@ -153,7 +151,7 @@ class BackgroundConsolidation:
 
     async def find_pending_ids(self, owner: str) -> frozenset[int]:
         """Return the conversations of an owner that are due, for a one-off command."""
-        # Those of other owners is_allowed be in progress in a running bot
+        # Those of other owners may be in progress in a running bot
         return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
@@ -278,7 +276,6 @@ class BackgroundImportLearning:
                 log.exception("learning_from_imports_failed")
 
     async def run_requested(self) -> None:
-        """Learn from requested conversations, within today's token budget."""
         learned: Counter[str] = Counter()
         try:
             while True:

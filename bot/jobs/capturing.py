@@ -45,14 +45,12 @@ class BackgroundCapture:
         self.tasks.start(self._retry(), "corrections")
 
     def hear(self, heard: Heard, turn_id: int) -> None:
-        """Queue the captured facts of a committed turn."""
         if heard.is_empty:
             return
         self._waiting.append((heard, turn_id))
         self._begin()
 
     async def idle(self) -> None:
-        """Wait until the queue is empty."""
         while self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
 

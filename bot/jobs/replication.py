@@ -38,7 +38,6 @@ JOB = "replica"
 CHECK_INTERVAL_SECONDS = 300.0
 """Seconds between checks that the replica can be written and is still held by this machine. Each writes one row."""
 FILES_CHECK_INTERVAL_SECONDS = 1.0
-"""Seconds between checks of files that people edit."""
 _FILES_SHARE = 50
 """Checking the files takes at most 1/50 of the time."""
 MAX_AGE = timedelta(hours=1)
@@ -46,12 +45,10 @@ MAX_AGE = timedelta(hours=1)
 SYNC_TIMEOUT_SECONDS = 5.0
 """Timeout for replicating updates before the next ones are fetched, or a reply before it is sent."""
 CHECK_TIMEOUT_SECONDS = 20.0
-"""Timeout for replication during a check."""
 RETRY_SECONDS = 0.1
 PAUSE_SECONDS = 30.0
 """Pause after a timeout, during which nothing waits for the replica."""
 STOP_TIMEOUT_SECONDS = 15.0
-"""Timeout for Litestream to send pending data at shutdown."""
 # Executes Litestream, and has the kernel terminate it gracefully if the bot dies, so that it still sends pending data.
 # 1 is PR_SET_PDEATHSIG, 15 is SIGTERM. Only Linux supports this.
 _CHILD = """
@@ -188,7 +185,7 @@ class Replication:
     @contextlib.asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
         """Keep Litestream from reading the database, and delete its local copies at the end."""
-        if self._client is None:  # Another process may run it
+        if self._client is None:
             yield
             return
         # The lock keeps _keep_alive from starting another process
@@ -208,7 +205,7 @@ class Replication:
                 process = await self._begin(socket)
             began = time.monotonic()
             await process.wait()
-            if self._process is process:  # It ended unexpectedly
+            if self._process is process:
                 log.warning("litestream_ended", status=process.returncode)
                 self._ready.clear()
                 if time.monotonic() - began > PAUSE_SECONDS:
@@ -237,7 +234,7 @@ class Replication:
         self._ready.clear()
         if process is None or process.returncode is not None:
             return
-        process.terminate()  # Litestream then sends pending data
+        process.terminate()
         try:
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await process.wait()

@@ -102,7 +102,7 @@ class DateOffers:
 
     near: NearDates
     jobs: JobLog
-    is_wanted: Callable[[str], bool]  # Whether a session gets offers
+    is_wanted: Callable[[str], bool]
     clock: Clock
 
     async def run_if_due(self) -> bool:
@@ -167,7 +167,7 @@ class Maintenance:
 
     def start(self, tasks: BackgroundTasks) -> None:
         """Run daily, and remove traces every minute. One-off commands don't call this."""
-        at_once = not self.integrity.is_quick  # A quick check was just done
+        at_once = not self.integrity.is_quick
         tasks.every(DAY_SECONDS, self._daily, "housekeeping", at_once=at_once)
         tasks.every(MINUTE_SECONDS, self.remove_traces, "traces", at_once=False)
 

@@ -47,7 +47,6 @@ MAX_QUERY_CHARS = 2_000
 MAX_ANSWER_TOKENS = 8_000
 """Maximum number of tokens in an answer of memory_recall, or in the context of a message."""
 MAX_SEARCH_RESULTS = 10
-"""Number of results of `search`."""
 MAX_TITLE_CHARS = 100
 MEMORY = "memory://"
 ENTRIES, MESSAGES = f"{MEMORY}entries/", f"{MEMORY}messages/"
@@ -188,7 +187,6 @@ class MemoryTools:
         return without_secrets(await self._memory.long_term.read(owner))
 
     async def _checked(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
-        """Verify a new fact against the messages around its quote."""
         messages = await self._quoted.around(quote, context.owner)
         context = replace(context, messages=tuple(messages))
         memories: list[KnownMemory] = []

@@ -47,7 +47,7 @@ def complete_url(text: str) -> str | None:
     url = re.sub(r"(/chat/completions)?/*$", "", text.strip())
     if not url:
         return ""
-    if url.endswith(":"):  # Only a scheme
+    if url.endswith(":"):
         return None
     if "://" not in url:
         url = f"{'http' if _is_local(urlsplit(f'//{url}').hostname or '') else 'https'}://{url}"
@@ -67,7 +67,6 @@ def _is_local(host: str) -> bool:
 
 
 def ask_number(question: str, highest: int) -> int:
-    """Ask for a number from 1 to `highest`. The default is 1."""
     while True:
         number = parse_number(str(typer.prompt(question, default="1")).strip())
         if number is not None and 1 <= number <= highest:

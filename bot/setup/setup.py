@@ -43,13 +43,10 @@ if TYPE_CHECKING:
     from pipeline.local.local_servers import LocalServer
 
 MAX_UNMEASURED_MODELS = 3
-"""Maximum number of offered local models that were not measured with this bot."""
 MAX_NAMED_MODELS = 3
-"""Maximum number of models that are named in the line about their server."""
 
 
 Chosen = tuple[Endpoint, str]
-"""An endpoint and the name of one of its models."""
 
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
@@ -193,7 +190,6 @@ def run_setup() -> None:
 
 
 def _offer_tools(env_file: Path) -> None:
-    """Offer the MCP servers that need no key, unless any server is configured."""
     settings = load_settings(env_file)
     path = settings.mcp_file
     # An embedded model can handle only the tools of the memory

@@ -56,11 +56,7 @@ _MEMORY = N_(", and the facts and wishes that I learn from them")
 
 
 def introduction(me: User, *, remembers: bool) -> str:
-    """Return the text with which the bot introduces itself to a group.
-
-    Args:
-        remembers: whether it stores more than conversations.
-    """
+    """Return the bot's introduction to a group. With `remembers` it mentions that the bot learns facts."""
     return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
 
@@ -131,7 +127,7 @@ class ChatMigrations:
         return replace(message, arrival=replace(message.arrival, address=address, message_id=None))
 
     async def follow(self, former: int, present: int) -> bool:
-        """Move the data of a group. Return True if the group goes on under its new id. Raises StoreError.
+        """Move the data of a group. Return True if that worked. Raises StoreError.
 
         Running turns are cancelled without a commit and start again from the inbox under the new id.
         """
@@ -159,7 +155,6 @@ MINUTE_SECONDS = 60.0
 MAX_WAITING = 100
 """Maximum number of strangers in the queue. While it is full, others get an answer when they write again."""
 SEND_TIMEOUT_SECONDS = 5.0
-"""Timeout for one message to a stranger."""
 
 MAX_ASKED_OWNERS = 3
 """Maximum number of users in TELEGRAM_ALLOWED_IDS who are asked about a stranger if the bot has no owner."""
@@ -209,7 +204,6 @@ class Strangers:
         return True
 
     def pause(self) -> float:
-        """Return the seconds until the next message may be sent."""
         if len(self._moments) < MAX_PER_MINUTE:
             return 0
         return max(0.0, self._moments[0] + MINUTE_SECONDS - self._now())
@@ -231,7 +225,7 @@ class Strangers:
         except (StoreError, TimeoutError) as error:
             log.info("stranger_not_told", reason=type(error).__name__)
         except Exception:
-            log.exception("stranger_not_told")  # Go on with the next one
+            log.exception("stranger_not_told")
 
 
 class GroupUnknown(MnemeError):
@@ -274,7 +268,6 @@ class AccessControl:
     async def serves(self, session_id: str) -> bool:
         """Return True if a chat is still admitted. Access may have been revoked since."""
         chat = chat_of(Address.of(session_id))
-        # The id of a private chat is that of its user
         return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
@@ -283,10 +276,7 @@ class AccessControl:
         return is_known or not self.allowed.isdisjoint(self.moves.former_of(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
-        """Return True if the sender may manage the memory of the chat: in a group its administrators and the owner.
-
-        Raises GroupUnknown.
-        """
+        """Return True for the user of a private chat, administrators of a group, and the owner. Raises GroupUnknown."""
         if arrival.speaker is None:
             return True
         user = int(arrival.speaker_id or 0)
@@ -384,15 +374,10 @@ class AccessControl:
         await self._tell_owners(lambda: _(_REFUSED, duration=duration))
 
     async def tell_of_replica(self, age: timedelta) -> None:
-        """Tell the owner that the replica is out of date. Raises StoreError."""
         await self._tell_owners(lambda: _(_REPLICA_OLD, duration=age))
 
     async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
-        """Send a notice about the whole bot to each owner.
-
-        Args:
-            or_else: the chat that gets it if there is no owner.
-        """
+        """Send a notice about the whole bot to each owner, or to the chat `or_else` if there is none."""
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
             with use_language(await self.languages.of_chat(address.owner)):

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_SHOWN_MESSAGES = 1_000
-"""Maximum number of messages in the cache of remaining buttons."""
 _GONE = N_("This button has expired: send the command instead, /help lists them.")
 _TOO_LATE = N_("This button has expired: ask again.")
 _BEFORE = N_("That is done already.")
@@ -94,7 +93,6 @@ class CallbackHandler:
         return replace(arrival, text=f"{pressed_button.said} {arrival.text}", quoted=None)
 
     def active_inbox_ids(self) -> set[int]:
-        """Return the inbox ids of presses that are being handled."""
         return set(self._active)
 
     async def _take(self, item: InboxItem, message: IncomingMessage) -> None:

@@ -62,9 +62,7 @@ ALLOWED_UPDATES = [
     STOPPED,
 ]
 READ_TIMEOUT_SECONDS = 30
-"""Maximum time to read the answer after the long poll itself."""
 MAX_UPDATES = 100
-"""Maximum number of updates in one poll (Bot API)."""
 
 
 class Unreadable(TelegramError):
@@ -99,7 +97,6 @@ class BotApiRequest(HTTPXRequest):
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
-        """Parse the JSON object in an answer. Raises Unreadable."""
         try:
             answer = json.loads(payload.decode("utf-8", "replace"))
         except (ValueError, RecursionError, MemoryError) as error:
@@ -116,7 +113,7 @@ class PollingBot(ExtBot[int]):
     """
 
     async def poll(self, offset: int | None, seconds: int, limit: int = MAX_UPDATES) -> list[RawUpdate]:
-        """Return the updates from `offset` on, after at limit `seconds`. Raises TelegramError."""
+        """Return the updates from `offset` on, after at most `seconds`. Raises TelegramError."""
         parameters = {"offset": offset, "timeout": seconds, "limit": limit, "allowed_updates": ALLOWED_UPDATES}
         with readable():
             result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_TIMEOUT_SECONDS)
@@ -134,7 +131,6 @@ class PollingBot(ExtBot[int]):
 
 
 UPLOAD_TIMEOUT_SECONDS = 60.0
-"""Timeout for Telegram to store an uploaded file."""
 MAX_REPLACEMENT_MESSAGES = 5
 """Maximum number of messages that replace a file if the chat accepts none."""
 MAX_FLOOD_PAUSE_SECONDS = 3600.0
@@ -145,12 +141,9 @@ MAX_REASON_CHARS = 200
 MAX_FILE_BYTES = 20 * 1024 * 1024
 """Maximum size of a file that bots may download (Bot API)."""
 FETCH_TIMEOUT_SECONDS = 60
-"""Timeout for one download attempt."""
 MAX_FETCH_ATTEMPTS = 3
 MAX_FETCH_PAUSE_SECONDS = 10.0
-"""Maximum pause of a download after a rate limit."""
 MAX_CONCURRENT_FILES = 4
-"""Maximum number of files in memory at the same time."""
 
 Markup = InlineKeyboardMarkup | ForceReply | None
 """Markup of a new message. An edited message accepts only InlineKeyboardMarkup."""
@@ -281,7 +274,6 @@ async def edit_chunk(
 
 
 async def edit_markup(bot: Bot, address: Address, message_id: str, markup: InlineKeyboardMarkup | None) -> None:
-    """Replace the buttons of a sent message. Raises TelegramError."""
     if is_ephemeral(message_id):
         await edit_ephemeral(bot, "ReplyMarkup", chat_of(address), message_id, {"reply_markup": markup})
     else:
@@ -289,7 +281,6 @@ async def edit_markup(bot: Bot, address: Address, message_id: str, markup: Inlin
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:
-    """Return True if the message may have arrived."""
     failure = error if isinstance(error, SendFailed) else to_send_failure(error)
     return failure.trouble is Trouble.IN_DOUBT
 
@@ -346,7 +337,6 @@ def _seconds(pause: int | timedelta) -> float:
 
 
 def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
-    """Return the buttons as Telegram's markup, or None for an empty keyboard."""
     rows = [[_button(button) for button in row] for row in keyboard]
     return InlineKeyboardMarkup(rows) if rows else None
 
@@ -363,8 +353,6 @@ def force_reply(label: str) -> ForceReply:
 
 
 class TelegramFiles:
-    """Downloads files from Telegram."""
-
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._free = asyncio.Semaphore(MAX_CONCURRENT_FILES)

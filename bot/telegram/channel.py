@@ -51,8 +51,6 @@ _BROKEN_OFF = N_("I have to restart. Your message is safe: I'll answer it when I
 
 
 class TelegramChannel:
-    """The channel of all Telegram chats."""
-
     def __init__(
         self,
         bot: Bot,
@@ -104,7 +102,6 @@ class TelegramChannel:
             await self.show_uncommitted([arrival], parts, arrival.replaces)
 
     async def ask(self, arrival: Arrival, question: str, keyboard: Keyboard) -> bool:
-        """Ask a question during a turn. Return True if the outbox accepted it."""
         return await self._enqueue(replace(arrival, replaces=None), question, keyboard)
 
     async def _enqueue(
@@ -115,7 +112,6 @@ class TelegramChannel:
         document: Document | None = None,
         inbox_ids: Sequence[int] = (),
     ) -> bool:
-        """Put a text outside of any turn into the outbox. Return True if it was written."""
         session_id = arrival.address.session_id
         try:
             await self.mailbox.answer(
@@ -144,7 +140,6 @@ class TelegramChannel:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
 
     def waits(self, arrival: Arrival) -> None:
-        """React to a message that waits for its turn."""
         self._reactions.show_waiting(arrival)
 
     def begins(self, arrival: Arrival) -> None:
@@ -249,7 +244,6 @@ class _TelegramReply(ReplyChannel):
         await self.show_text(f"_{name} …_")
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Ask a question below the preview. The user answers with a button or a command."""
         return await self._channel.ask(self._arrivals[-1], question, keyboard)
 
     async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
@@ -285,7 +279,6 @@ class _TelegramReply(ReplyChannel):
         )
 
     async def deliver_uncommitted(self, text: str) -> bool:
-        """Send the reply past the outbox, which can't be written."""
         await self._preview.close()
         return await self._channel.show_uncommitted(self._arrivals, await split_reply(text), self._preview.message_id)
 

@@ -43,7 +43,6 @@ class ServerFeatures:
         self._refusing_chats: set[int] = set()
 
     async def start(self) -> None:
-        """Load the results of earlier runs. Raises StoreError."""
         for feature in Feature:
             if await self._published.is_shown(self._key(feature), True):
                 self._known[feature] = True

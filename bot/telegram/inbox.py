@@ -70,8 +70,6 @@ class _Attempts:
 
 @dataclass(eq=False)
 class InboxWorker:
-    """Passes items of the inbox to the sessions."""
-
     channel: TelegramChannel
     mailbox: Mailbox
     access: AccessControl
@@ -130,7 +128,7 @@ class InboxWorker:
         try:
             await self.runner.prepare([arrivals[-1] for arrivals in by_session.values()])
         except Exception:
-            log.exception("sessions_not_opened")  # Each session is opened again on its own
+            log.exception("sessions_not_opened")
         # Concurrently and in the background, so that /stop in one chat doesn't wait for the sessions of others
         for session_id, arrivals in by_session.items():
             task = self.tasks.start(self._hand_over(arrivals, self._running_handovers(session_id)), "arrivals")
@@ -138,7 +136,6 @@ class InboxWorker:
             task.add_done_callback(self._handovers.pop)
 
     def _hold_incomplete_albums(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
-        """Leave incomplete albums in the inbox."""
         self._seconds_to_sweep = SWEEP_INTERVAL_SECONDS
         for session_id, arrivals in list(by_session.items()):
             count, rest = self.albums.unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
@@ -151,7 +148,6 @@ class InboxWorker:
                 del by_session[session_id]
 
     def _running_handovers(self, session_id: str) -> list[asyncio.Task[None]]:
-        """Return the running tasks that pass on arrivals of a session."""
         return [task for task, (session, _) in self._handovers.items() if session == session_id]
 
     async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
@@ -233,7 +229,6 @@ class InboxWorker:
         return None
 
     async def _tell_lost(self, item: InboxItem) -> None:
-        """Tell the user that a restart has lost a message of a private talk."""
         arrival = Arrival(
             address=Address.of(item.session_id),
             text="",
@@ -245,7 +240,6 @@ class InboxWorker:
         await self._tell(arrival, _LOST)
 
     async def _reject_anonymous(self, item: InboxItem, message: IncomingMessage) -> None:
-        """Explain why messages in the name of a group or channel get no answer."""
         if message.edited:
             await self.mailbox.done([item.id])
         else:
@@ -292,7 +286,6 @@ class InboxWorker:
             says: the edit, or if it answers a question of the bot, the resulting command.
         """
         # The update of a live location, or a message of a group that has another id now
-        # a live location that moved, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
             await self.mailbox.done([item.id])
             return None

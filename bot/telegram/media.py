@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 MAX_SIDE_PIXELS = 1600
 """Maximum width and height in pixels of the chosen photo size. Models shrink larger ones."""
 MAX_TEXT_CHARS = 300
-"""Maximum length of a text from elsewhere, such as the name of a place."""
 MAX_NAME_CHARS = 40
 """Maximum length of a name in prompts. Telegram allows 129 characters."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
@@ -63,11 +62,7 @@ _UNREADABLE: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a message.
-
-    Args:
-        worded: whether someone other than the sender chose the words.
-    """
+    """The content of a message. It is `worded` if someone other than the sender chose the words."""
 
     text: str
     files: tuple[MediaFile, ...] = ()
@@ -89,16 +84,11 @@ def content_of(update: Update) -> Content | None:
 
 
 def text_of(message: Message) -> str:
-    """Return the text or caption of a message, or a rich message as Markdown."""
     return message.text or message.caption or rich_text(message)
 
 
 def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
-    """Return the files in a message, rarely more than one.
-
-    Args:
-        quoted: whether another message replies to this one.
-    """
+    """Return the files in a message, rarely more than one. They are `quoted` if another message replies to it."""
     attachment = message.effective_attachment or message.giveaway or message.giveaway_winners
     files = [_file_of(part) for part in ([attachment] if attachment is not None else rich_media(message))]
     known = [file for file in files if file is not None and not (quoted and file.kind is MediaKind.OTHER)]
@@ -131,7 +121,6 @@ def plain_name(name: str) -> str:
 
 
 def origin_of(message: Message) -> str | None:
-    """Return the author of a forwarded message, or None if it wasn't forwarded."""
     return None if message.forward_origin is None else plain_name(_name_of(message.forward_origin))
 
 
@@ -150,7 +139,6 @@ def _name_of(origin: MessageOrigin) -> str:
 
 
 def _described(message: Message, *, is_new: bool) -> Content | None:
-    """Describe content that is neither text nor a file."""
     if message.sticker is not None:
         return Content(message.sticker.emoji or "[a sticker]")
     if message.dice is not None:
@@ -235,7 +223,6 @@ def _blocks(blocks: object, depth: int = MAX_DEPTH) -> Iterator[str]:
 
 
 def _block(block: dict[str, Any], depth: int) -> str:
-    """Return one block as Markdown."""
     text = _text(block.get("text", ""), depth).strip()
     match block.get("type"):
         case "heading":

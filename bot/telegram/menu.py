@@ -138,7 +138,7 @@ class Menu:
         """Publish a description, unless the owner set another one with @BotFather, which then applies to all languages.
 
         Args:
-            present: the text for users whose language has no text of its own.
+            present: the text for users of languages without a separate text.
         """
         usual = self._key(kind, SOURCE)
         if present not in ("", text) and not await self._published.is_shown(usual, present):

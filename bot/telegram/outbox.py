@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 MAX_CONCURRENT_REPLIES = 20
 """Maximum number of replies that are sent at the same time, below Telegram's rate per second."""
 CLOSING_SECONDS = 5.0
-"""Maximum time at shutdown to finish sending."""
 UNKNOWN_MESSAGE = ""
 """Id of a message that has probably arrived, although Telegram's answer was unreadable."""
 _FOR_NOBODY_ELSE = N_(
@@ -54,7 +53,6 @@ _FOR_NOBODY_ELSE = N_(
     "make me an administrator of this group."
 )
 STOPPED = "stopped by its reader"
-"""Reason recorded for a reply that its reader stopped."""
 
 log = structlog.get_logger(__name__)
 
@@ -96,11 +94,7 @@ class OutboxSender:
         self._turnstile = Turnstile(MAX_CONCURRENT_REPLIES)
 
     async def start(self, follow: Follow) -> None:
-        """Send replies that an earlier run left.
-
-        Args:
-            follow: moves a group to its new id. Returns True if that worked.
-        """
+        """Send replies that an earlier run left. `follow` moves a group to its new id."""
         self._follow = follow
         for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.unsent()):
             self.kick(session_id)
@@ -111,7 +105,6 @@ class OutboxSender:
         self.kick(session_id)
 
     def kick(self, session_id: str) -> None:
-        """Start sending the new replies of a session."""
         if session_id in self._tasks:
             self._dirty.add(session_id)
             return
@@ -186,7 +179,7 @@ class OutboxSender:
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self.mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
-            if number + 1 < len(parts):  # The last part is recorded when the reply is settled
+            if number + 1 < len(parts):
                 await self.mailbox.chunk_sent(item, tuple(sent))
         else:
             await self.mailbox.settle(item, tuple(sent))

@@ -1,4 +1,4 @@
-"""Previews: a reaction while a message show_waiting, then drafts or an edited message until the answer is complete."""
+"""Previews: a reaction while a message waits, then drafts or an edited message until the answer is complete."""
 
 from __future__ import annotations
 
@@ -41,20 +41,17 @@ MAX_PREVIEWS_PER_SECOND = 10
 """Maximum rate of previews and typing in all chats. Telegram accepts about 30 messages a second from a bot."""
 
 DRAFT_INTERVAL_SECONDS = 0.7
-"""Seconds between two drafts in a private chat."""
 MAX_DRAFT_CHARS = 3_000
 """Number of characters that a draft shows of the end of a long answer."""
 EDIT_INTERVAL_SECONDS = 5.0
 """Seconds between two edits in a group, where Telegram allows 20 messages a minute, including replies."""
 RETRY_SECONDS = 0.2
-"""Seconds before the next attempt if the rate limit left no room."""
 MIN_FIRST_EDIT_CHARS = 40
 """Minimum number of characters of the first message that will be edited."""
 
 REACTION_DELAY_SECONDS = 1.0
-"""Seconds that a message show_waiting before it gets a reaction. Most turns are over sooner."""
+"""Seconds before a waiting message gets a reaction. Most turns are over sooner."""
 MAX_REACTIONS = 50
-"""Maximum number of messages with a reaction at the same time."""
 GROUP_RATE = 1 / 20
 """Maximum rate of reactions in one group. The library counts them among the 20 messages a minute of the group."""
 
@@ -113,7 +110,6 @@ class Preview:
             self._task = asyncio.create_task(self._run(), name="preview")
 
     def shown_within(self, seconds: float) -> bool:
-        """Return True if a preview was shown in the last `seconds`."""
         return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
@@ -134,7 +130,7 @@ class Preview:
             self._changed.clear()
             pause = DRAFT_INTERVAL_SECONDS if self._drafts else EDIT_INTERVAL_SECONDS
             if self._newest != self._shown and not self.pace.allows():
-                self._changed.set()  # Show the newest text then
+                self._changed.set()
                 pause = RETRY_SECONDS
             elif self._newest != self._shown:
                 try:
@@ -211,7 +207,6 @@ class Reactions:
         self._tasks = tasks
 
     async def start(self) -> None:
-        """Remove the reactions that an earlier run left."""
         for session_id, message_id in await self._mailbox.reactions():
             self._tasks.start(self._remove(session_id, message_id), "reaction")
 
@@ -234,7 +229,7 @@ class Reactions:
         chat = chat_of(Address.of(session_id))
         if event.is_set() or chat in self._refusing:
             return
-        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_RATE)).allows():  # Groups only
+        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_RATE)).allows():
             return
         await self._wait_for_room()
         if event.is_set():
@@ -249,7 +244,6 @@ class Reactions:
                 await self._mailbox.drop_reaction(session_id, message_id)
 
     async def _wait_for_room(self) -> None:
-        """Wait until the rate limit has room."""
         while not self._pace.allows():  # noqa: ASYNC110  # No event signals that there is room
             await asyncio.sleep(RETRY_SECONDS)
 

@@ -39,7 +39,6 @@ log = structlog.get_logger(__name__)
 ALBUM_QUIET_TIME = timedelta(seconds=1)
 """An album is complete after this long without another update. Its updates arrive within tenths of a second."""
 MAX_ALBUM_MESSAGES = 10
-"""Maximum number of messages in an album (Bot API)."""
 _MAX_REMEMBERED_ALBUMS = 200
 MAX_MENTION_DELAY = timedelta(seconds=5)
 """Maximum time between a photo in a group and the caption in the same album that mentions the bot."""
@@ -75,7 +74,6 @@ class Albums:
         self._held.append((self._clock(), album, update))
 
     def take_held(self, album: str | None) -> list[RawUpdate]:
-        """Return the held updates of an album that is addressed to the bot, in order of arrival."""
         self.drop_expired()
         updates = [update for _, of, update in self._held if of == album]
         self._held = deque((held for held in self._held if held[1] != album), maxlen=_MAX_HELD_UPDATES)

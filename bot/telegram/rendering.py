@@ -131,7 +131,6 @@ def convert_formulas(markdown: str) -> str:
 
 
 def code_spans(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
-    """Yield the byte ranges of code."""
     for payload, span in events:
         if not isinstance(payload, dict):
             continue
@@ -156,7 +155,6 @@ RENDER_SECONDS = 2.0
 MAX_FILE_CHARS = 1_000_000
 """Maximum number of characters of a reply. The rest is not sent."""
 BEGINNING_UNITS = 3_000
-"""UTF-16 code units of a reply that are shown above its file."""
 FILE_NAME = "answer.md"
 MAX_CAPTION_UNITS = 1024
 """UTF-16 code units of a file's caption (Bot API)."""
@@ -195,7 +193,6 @@ def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
 
 
 def unrendered(markdown: str) -> list[Chunk]:
-    """Split a text into messages without rendering it."""
     return list(_split(markdown, [], MAX_TEXT_UNITS))
 
 
@@ -272,11 +269,7 @@ def _clipped(entities: Sequence[MessageEntity], start: int, length: int) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A reply that is sent as a document.
-
-    Args:
-        instead: the text for chats that accept no files.
-    """
+    """A reply that is sent as a document, or as the text `instead` if the chat accepts no files."""
 
     content: bytes
     instead: str

@@ -31,8 +31,6 @@ _PICTURE = b"!["
 
 @dataclass(frozen=True, slots=True)
 class Rich:
-    """A reply that Telegram lays out itself."""
-
     markdown: str
 
 
@@ -74,16 +72,11 @@ def _needs_layout(events: list[Event]) -> bool:
 
 
 def _kind(part: object) -> str:
-    """Return the kind of block or span that an event starts or ends."""
     return str(next(iter(part), "")) if isinstance(part, dict) else str(part)
 
 
 def _without_pictures(source: bytes, code: list[tuple[int, int]]) -> bytes:
-    """Escape the exclamation marks of pictures, so that they become links.
-
-    Args:
-        code: the byte ranges of code, which are left alone.
-    """
+    """Escape the exclamation marks of pictures outside of `code` (byte ranges), so that they become links."""
     parts, begun, at = [], 0, source.find(_PICTURE)
     while at >= 0:
         if not any(first <= at < last for first, last in code):

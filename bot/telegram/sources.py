@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 30
-"""Maximum duration of a long poll."""
 MAX_REQUEST_SECONDS = 45
 """Maximum duration of a request apart from the long poll: connecting and reading the answer."""
 MAX_FLOOD_PAUSE_SECONDS = 60.0
@@ -49,9 +48,7 @@ SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  # a name
 MAX_UPDATE_BYTES = 1_000_000
 """Maximum size of an update. A message of 4096 characters with entities and a quoted message takes a tenth of it."""
 CHECK_INTERVAL_SECONDS = 60.0
-"""Seconds between checks that Telegram still has the webhook."""
 MAX_CHECK_SECONDS = 120
-"""Maximum duration of a check, including setting the webhook again."""
 
 
 MAX_TOKEN_ATTEMPTS = 3
@@ -124,7 +121,6 @@ class TokenWatch:
         return since is not None and self._now() - since >= PERMANENT_REFUSAL_SECONDS
 
     def failed_otherwise(self) -> None:
-        """Record a failure other than a refusal."""
         self._nothing_else_since = None
 
     async def accepted(self) -> None:
@@ -146,8 +142,7 @@ class TokenWatch:
 class Contact:
     """Reports to heartbeat and log whether Telegram answers, with growing pauses after failures.
 
-    Args:
-        replication: if another machine has taken over, it makes a call here raise ConfigurationError.
+    Calls raise ConfigurationError if another machine has taken over the replica.
     """
 
     def __init__(self, pulse: Heartbeat, token: TokenWatch, replication: Replication | None = None) -> None:
@@ -157,7 +152,6 @@ class Contact:
         self._backoff = Backoff()
 
     async def succeeded(self) -> None:
-        """Record an answer by Telegram."""
         await self._token.accepted()
         self.pulse.succeeded()
         self._backoff.reset()
@@ -181,7 +175,6 @@ class Contact:
         await self.rest(reason_of(error), min(pause, MAX_FLOOD_PAUSE_SECONDS))
 
     async def rest(self, reason: str, at_least: float = 0) -> None:
-        """Wait after a failure, for at least the given number of seconds."""
         self.pulse.failed(reason)
         self.pulse.step(within=self._backoff.pause(at_least) + SLACK_SECONDS)
         await self._backoff.wait(at_least)

@@ -28,11 +28,7 @@ _ENDS = re.compile(r"[.!?…。！？]+[\"'”’»)]*(?=\s)|[。！？]|\n")
 
 
 class VoiceMessages:
-    """Speaks answers in chats that want it.
-
-    Args:
-        speech: None if no speech model is available.
-    """
+    """Speaks answers in chats that want it, if a speech model is available."""
 
     def __init__(self, speech: Speech | None, preferences: PreferenceStore, outbox: OutboxSender) -> None:
         self._speech = speech
@@ -40,7 +36,6 @@ class VoiceMessages:
         self._outbox = outbox
 
     def wants(self, arrivals: list[Arrival]) -> bool:
-        """Return True if the answer should be spoken."""
         chosen = self._preferences.known(arrivals[-1].address.owner).voice
         if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
@@ -50,7 +45,7 @@ class VoiceMessages:
 
     async def send(self, arrival: Arrival, answer: str) -> None:
         """Speak an answer and give it to the outbox. Failures are ignored, since the text is sent anyway."""
-        text = await asyncio.to_thread(spoken_text, answer)  # Rendering can be slow
+        text = await asyncio.to_thread(spoken_text, answer)
         if self._speech is None or not text:
             return
         audio = await self._speech.speak(text)

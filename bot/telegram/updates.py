@@ -34,7 +34,6 @@ _UPDATE_ID = re.compile(rb'"update_id"\s*:\s*(\d{1,20})')
 _CHAT_ID = re.compile(rb'"chat"\s*:\s*\{\s*"id"\s*:\s*(-?\d{1,18})\b')
 _SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
 MAX_QUOTED_CHARS = 2_000
-"""Maximum length of a quoted message in the prompt."""
 STOPPED = "stopped_message_generation"
 """Type of the update after a press on Stop under a draft (Bot API 10.3), which the library doesn't know yet."""
 _STORED_FIELDS = {
@@ -136,7 +135,6 @@ def read_update(payload: str, bot: Bot) -> Update:
 
 
 def _within(number: str | int) -> int:
-    """Return a number that the database can store. Raises ValueError for larger ones."""
     number = int(number)
     if not -MAX_INTEGER <= number <= MAX_INTEGER:
         raise ValueError("a number that is too large")
@@ -234,7 +232,7 @@ def _quoted(message: Message, me: User) -> Passage | None:
     if not wording:
         return None
     text = wording[:MAX_QUOTED_CHARS]
-    if replied is None or replied.from_user is None:  # From another chat or a channel
+    if replied is None or replied.from_user is None:
         return Passage(text, Provenance.FORWARDED)
     if _is_by(replied, me):
         return Passage(f"Assistant: {text}", Provenance.FOREIGN)  # The store knows its provenance
@@ -315,7 +313,6 @@ class UpdateParser:
         self._albums = albums
 
     def read(self, update: RawUpdate) -> tuple[Update, IncomingMessage | None]:
-        """Return the parsed update and the message in it. Raises many types of exception if it is unreadable."""
         read = read_update(update.payload, self._bot)
         return read, self.parse(read)
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl
 
 PAGE = "page"
-"""Path of the memory page below WEB_URL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,7 @@ SEND_SECONDS = 30.0
 CLOSE_SECONDS = 2.0
 """Timeout for a client to read the response before its connection is reset."""
 MAX_UNREAD_BYTES = 1_000_000
-"""Maximum number of bytes that are discarded in that time."""
 MAX_READ_BYTES = 32_768
-"""Maximum number of bytes that are read from a connection at once."""
 MAX_CONNECTIONS = 128
 MAX_DESCRIPTORS_SHARE = 1 / 8
 """Maximum share of the process's file descriptors for the connections of one server."""
@@ -55,7 +53,6 @@ LOG_SECONDS = 60.0
 
 
 def max_connections() -> int:
-    """Return the maximum number of connections, based on the limit of file descriptors."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
@@ -74,7 +71,6 @@ def admit(scope: Scope, holder: str | None) -> bool:
 
 
 def allow_body(scope: Scope, max_bytes: int) -> None:
-    """Allow this request a longer body than MAX_BODY_BYTES."""
     scope["state"]["limits"].max_bytes = max_bytes
 
 
@@ -278,7 +274,7 @@ class LimitedProtocol(H11Protocol):
             cycle.message_event.set()
         try:
             super().send_400_response(msg)
-        except h11.LocalProtocolError:  # A response has started
+        except h11.LocalProtocolError:
             self.transport.close()
 
     def _watch_headers(self) -> None:

@@ -94,7 +94,6 @@ class Metrics:
     async def page(
         self, database: Database, health: Health, queues: SessionQueues, replication: Replication | None = None
     ) -> bytes:
-        """Return all metrics in the text format of Prometheus. Raises StoreError."""
         running, waiting = queues.load()
         self._running.set(running)
         self._waiting.set(waiting)

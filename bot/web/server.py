@@ -32,7 +32,6 @@ log = structlog.get_logger(__name__)
 
 HOST = "127.0.0.1"
 CLOSING_SECONDS = 3
-"""Timeout at shutdown for requests in progress."""
 
 
 @contextlib.asynccontextmanager
@@ -64,8 +63,6 @@ async def serve_web(app: Starlette, port: int, setting: str = "WEB_PORT") -> Asy
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to the bot."""
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield

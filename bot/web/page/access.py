@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 COOKIE = "mneme"
 """Start of the cookie's name. The port follows."""
 HEADER = "x-mneme"
-"""Header of each request for data."""
 HOURS = 12
-"""Lifetime of a pass."""
 POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors {frames}"

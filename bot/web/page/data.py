@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 20
 MAX_CHANGE_TEXTS = 5
-"""Maximum number of texts shown for a change."""
 
 Json = dict[str, Any]
 
@@ -55,7 +54,6 @@ class PageData:
         return {"entries": [self._entry(item) for item in listed]}
 
     async def entry(self, entry_id: int) -> Json:
-        """Return one entry. Raises MemoryRefused."""
         listed = await self.memory.browser.entry(self.owner, entry_id)
         if listed is None or listed.entry.name is None:
             raise MemoryRefused(_("This memory is gone."))
@@ -140,7 +138,6 @@ class PageData:
         return await self.file()
 
     async def last_request(self) -> Json:
-        """Return the memories in the last request, with layer and tokens."""
         reasons = await self.memory.activation_log.last(self.session.id)
         notes = await self.memory.activation_log.recalled_notes(self.session.id)
         return {

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from bot.app import App
 MAX_DATA_AGE = timedelta(hours=1)
-"""Maximum age of data signed by Telegram."""
 MAX_CLOCK_AHEAD = timedelta(minutes=5)
 """Maximum difference by which Telegram's clock may be ahead of ours."""
 MAX_PASSES_PER_USER = 5
@@ -87,7 +86,6 @@ class MiniApp:
 
     @property
     def routes(self) -> Sequence[Route]:
-        """Return the route that accepts signed data."""
         return [Route("/enter", self._enter, methods=["POST"])]
 
     async def visitor(self, headers: Headers) -> Visitor | None:

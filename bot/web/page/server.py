@@ -106,7 +106,6 @@ class _File(_Body):
 
 
 def page_app(visitors: Visitors) -> Starlette:
-    """Create the page's application. Each visitor sees only their own memory."""
     uploads = Uploads()
 
     def api(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:

@@ -30,8 +30,6 @@ class UploadRefused(MnemeError):
 
 
 class Uploads:
-    """Receives uploads, at most MAX_UPLOADS at the same time."""
-
     def __init__(self) -> None:
         self._owners: set[str] = set()
 
