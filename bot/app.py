@@ -114,7 +114,7 @@ CAPTURE_PURPOSE = "capture"
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The background jobs. `embedding` is None without an embedding model, `offers` is None if memory is off."""
+    """The background jobs. Without an embedding model `embedding` is None, and with memory off `offers` is None."""
 
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
@@ -207,7 +207,7 @@ async def open_app(
         await housekeeping.remove_traces()  # Now that everything that holds traces is registered
         metrics = None
         if settings.metrics_port is not None:
-            from bot.web.metrics import Metrics  # Imports a library that nothing else needs
+            from bot.web.metrics import Metrics  # Needs an extra library
 
             metrics = Metrics(usage.cost_of)
         router = ModelRouter(
@@ -251,7 +251,7 @@ def _assemble(
     style = setup.style if enabled else without_memory(setup.style)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
-        # Leave out the tools for media if the owner has none, and the tool for skills if there are none
+        # Save tokens: offer tools for media and skills only if the owner has media and the bot has skills
         with_media = await memory.media.has_any(owner)
         without = () if with_media else MEDIA_TOOLS
         without = without if await skills.all() else (*without, SKILL_TOOL)

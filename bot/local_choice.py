@@ -1,4 +1,4 @@
-"""The choice of the local model that the bot runs without an endpoint, with its prompt and tools."""
+"""Choice of the local model for bots without an endpoint, with its prompt and tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
-"""Tools of a model that was pulled from the hub and is not in the catalogue: few, since it may be small."""
+"""Tools of hub models that are not in the catalogue: few, since the model may be small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class LocalChoice:
     """A model on this machine.
 
     Args:
-        style: The name of its style of prompt.
-        tools: The tools that it gets. None means all.
-        second_look: Whether it can verify facts against their sources. None means that the self-test decides.
+        style: the name of its prompt style.
+        tools: the tools that it gets. None means all.
+        second_look: whether it can verify facts against their sources. None means that the self-test decides.
     """
 
     model: EmbeddedModel
@@ -41,7 +41,7 @@ class LocalChoice:
 
 
 def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
-    """Return the local model that the settings name, or the usual one. Raises CatalogueError."""
+    """Return the configured local model, or the default for this machine. Raises CatalogueError."""
     own = settings.own_weights
     if own is None:
         return _catalogued(settings, configured_local(settings, catalogue))
@@ -56,7 +56,7 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
 
 
 def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
-    """Return what `choose_local` does. Raises ConfigurationError, which says why a local model is looked for."""
+    """Call `choose_local`. Raises ConfigurationError that also explains why a local model is needed."""
     try:
         return choose_local(settings, catalogue)
     except CatalogueError as error:
@@ -68,7 +68,7 @@ def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
 
 
 def pulled_file(settings: Settings) -> HubFile | None:
-    """Return the file of the hub that LLM_MODEL names, by its name or by its path; None if it names another."""
+    """Return the hub file that LLM_MODEL names, or None if it names another model."""
     own, folder = settings.own_weights, settings.models_dir / HUB_FOLDER
     if own is None or not own.is_relative_to(folder):
         return None
@@ -76,9 +76,9 @@ def pulled_file(settings: Settings) -> HubFile | None:
 
 
 def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
-    """Return the catalogue's model that LLM_MODEL names; without one, the usual one of this machine.
+    """Return the catalogue's model that LLM_MODEL names, or the default for this machine.
 
-    That is the default if its weights are here, or else the first that is here, or else the one to fetch.
+    That is the catalogue's default if it was downloaded, else the first downloaded model, else the one to download.
     """
     if settings.llm_model is not None and not settings.has_endpoint:
         return catalogue.local(settings.llm_model)

@@ -223,7 +223,7 @@ def _embedded(
 
 @dataclass(frozen=True, slots=True)
 class MeaningModels:
-    """The embedding model, or None if there is none. `trouble` explains why a configured one is missing."""
+    """The embedding model, if any. `trouble` explains why a configured model is missing."""
 
     embedder: Embedder | None = None
     trouble: str | None = None

@@ -197,16 +197,16 @@ class SessionRunner:
 
     def _is_message(self, arrival: Arrival) -> bool:
         """Return True if an arrival may share a turn: it is neither a command nor a task."""
-        return arrival.task is None and self.command_runner.called_by(arrival) is None
+        return arrival.task is None and self.command_runner.find_command(arrival) is None
 
     def starts_immediately(self, arrival: Arrival) -> bool:
         """Return True if work on an arrival will start as soon as it is submitted."""
-        command = self.command_runner.called_by(arrival)
+        command = self.command_runner.find_command(arrival)
         return (command is not None and command.immediate) or self.queues.is_idle(arrival.address.session_id)
 
     def _run_immediately(self, arrival: Arrival) -> bool:
         """Run the command now if it is immediate. Return True if it was."""
-        command = self.command_runner.called_by(arrival)
+        command = self.command_runner.find_command(arrival)
         if command is None or not command.immediate:
             return False
         task = asyncio.create_task(self._run_before_turns(arrival, command))
@@ -271,7 +271,7 @@ class SessionRunner:
         for arrival in merged:
             arrival.channel.begins(arrival)
         first = merged[0]
-        command = self.command_runner.called_by(first)
+        command = self.command_runner.find_command(first)
         if command is not None:
             queue.step = asyncio.create_task(self._run_command(first, command, queue))
         else:

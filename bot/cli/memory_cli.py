@@ -398,7 +398,7 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
 
 
 def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:
-    """Print `lines`, or `rows` as JSON. If there are none, print `nothing` on standard error."""
+    """Print `lines`, or `rows` as JSON. Without lines, print `nothing` on standard error."""
     if as_json:
         _print_json(rows)
     elif not lines:

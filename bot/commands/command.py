@@ -121,7 +121,7 @@ class Command:
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
 
     def __call__(self, method: _Method) -> _Method:
-        """Mark a method as this command. `commands_of` collects them."""
+        """Mark a method as this command. `collect_commands` collects them."""
         setattr(method, _DECLARED, self)
         return method
 
@@ -130,7 +130,7 @@ command = Command
 """The same class under the name for its use as a decorator."""
 
 
-def commands_of(group: object) -> Iterator[Command]:
+def collect_commands(group: object) -> Iterator[Command]:
     """Yield the commands that an object's methods are marked as, in order of definition."""
     for attribute, method in vars(type(group)).items():
         if (declared := getattr(method, _DECLARED, None)) is not None:
@@ -206,7 +206,7 @@ def command_table(groups: Iterable[object], *, remembers: bool, scope: MemorySco
     """Return all commands by name in the order of the help text. Raises ValueError if a name occurs twice."""
     table: dict[str, Command] = {}
     for group in (Introduction(table, remembers=remembers, scope=scope), *groups):
-        for command in commands_of(group):
+        for command in collect_commands(group):
             if command.name in table:
                 raise ValueError(f"two commands are called /{command.name}")
             table[command.name] = command
@@ -220,7 +220,7 @@ class CommandRunner:
     effects: Effects
     languages: Languages
 
-    def called_by(self, arrival: Arrival) -> Command | None:
+    def find_command(self, arrival: Arrival) -> Command | None:
         """Return the command that an arrival calls: /help for an unknown name, None for other texts."""
         if arrival.provenance is not Provenance.TYPED:
             return None  # Commands in forwarded or quoted text are never executed
@@ -239,14 +239,14 @@ class CommandRunner:
                     if refused is not None:
                         return refused
                     call = CommandCall(session, name, argument, arrival.asker, arrival.sender)
-                    return await self._once(arrival, command, call)
+                    return await self._run_once(arrival, command, call)
             except MnemeError as error:
                 return str(error)
             except Exception:
                 log.exception("command_failed", command=name)
                 return _("/{name} failed on my side: try again, or look into the log.", name=name)
 
-    async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
+    async def _run_once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
         """Run a command, unless the inbox shows that it ran before a crash and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.had_by(causes):

@@ -145,7 +145,7 @@ class TerminalChannel(ConsoleChannel):
         self._wait = _Wait(what)
 
     async def show_tool(self, name: str) -> None:
-        """Show the name of the running tool. The text before it is kept only if its start was printed already."""
+        """Show the name of the running tool. The text before it is dropped unless its start was printed already."""
         if self._stream.begun:
             self._print_rest(self._stream.tail)
         self._stream = MarkdownStream()
@@ -198,7 +198,7 @@ class TerminalChannel(ConsoleChannel):
         return self._rendered[2]
 
     def _capture(self, what: RenderableType) -> list[str]:
-        """Render to lines, without the blank ones that rich adds around lists, tables and code."""
+        """Render to lines, without the blank lines that rich adds around lists, tables and code."""
         with self._console.capture() as captured:
             self._console.print(what)
         return captured.get().strip("\n").split("\n")

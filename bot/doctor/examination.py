@@ -30,19 +30,19 @@ MIN_SECRET_CHARS = 6
 
 
 CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
-    "settings": installation.settings,
-    "data directory": installation.data_directory,
-    "database": installation.database,
-    "last backup": installation.last_backup,
-    "replica": services.replica,
-    "disk": installation.disk,
-    "time zone": installation.time_zone,
-    "token": services.telegram,
-    "model": services.models,
-    "embedder": services.embeddings,
-    "LightRAG": services.lightrag,
-    "skills": installation.skills,
-    "tools": services.tools,
+    "settings": installation.check_settings,
+    "data directory": installation.check_data_directory,
+    "database": installation.check_database,
+    "last backup": installation.check_last_backup,
+    "replica": services.check_replica,
+    "disk": installation.check_disk,
+    "time zone": installation.check_time_zone,
+    "token": services.check_telegram,
+    "model": services.check_models,
+    "embedder": services.check_embeddings,
+    "LightRAG": services.check_lightrag,
+    "skills": installation.check_skills,
+    "tools": services.check_tools,
 }
 
 

@@ -46,7 +46,7 @@ NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
 LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 
 
-async def settings(context: DoctorContext) -> list[Finding]:
+async def check_settings(context: DoctorContext) -> list[Finding]:
     """Check who can read the settings. That they are valid is already known."""
     file = settings_file()
     names = context.settings.model_fields_set
@@ -56,7 +56,7 @@ async def settings(context: DoctorContext) -> list[Finding]:
     return [ok("settings", text)]
 
 
-async def skills(context: DoctorContext) -> list[Finding]:
+async def check_skills(context: DoctorContext) -> list[Finding]:
     """Check the skills, and whether the prompt has room for all of them."""
     found = Skills(context.settings.mneme_data_dir).look()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
@@ -71,7 +71,7 @@ async def skills(context: DoctorContext) -> list[Finding]:
     return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
 
 
-async def data_directory(context: DoctorContext) -> list[Finding]:
+async def check_data_directory(context: DoctorContext) -> list[Finding]:
     name, folder = "data directory", context.settings.mneme_data_dir
     if not folder.exists():
         parent = nearest_existing(folder)
@@ -92,7 +92,7 @@ async def data_directory(context: DoctorContext) -> list[Finding]:
     return [ok(name, str(folder))]
 
 
-async def database(context: DoctorContext) -> list[Finding]:
+async def check_database(context: DoctorContext) -> list[Finding]:
     state = context.state
     if not state.exists:
         return [note("database", "There is none yet; the first start makes it")]
@@ -111,8 +111,8 @@ async def database(context: DoctorContext) -> list[Finding]:
     return [whole, index]
 
 
-async def last_backup(context: DoctorContext) -> list[Finding]:
-    """Check the age of the newest backup, in the folder of install.sh or the one that the user named."""
+async def check_last_backup(context: DoctorContext) -> list[Finding]:
+    """Check the age of the newest backup, in the user's folder or that of install.sh."""
     if not context.state.exists:
         return []
     places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
@@ -145,7 +145,7 @@ def _newest(folders: Iterable[Path]) -> Path | None:
     return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
-async def disk(context: DoctorContext) -> list[Finding]:
+async def check_disk(context: DoctorContext) -> list[Finding]:
     place = nearest_existing(context.settings.mneme_data_dir)
     free = shutil.disk_usage(place).free / 1e6
     text = f"{free:,.0f} MB are free in {place}"
@@ -156,7 +156,7 @@ async def disk(context: DoctorContext) -> list[Finding]:
     return [ok("disk", text)]
 
 
-async def time_zone(context: DoctorContext) -> list[Finding]:
+async def check_time_zone(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:

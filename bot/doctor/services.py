@@ -86,7 +86,7 @@ EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words mea
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
-async def replica(context: DoctorContext) -> list[Finding]:
+async def check_replica(context: DoctorContext) -> list[Finding]:
     name, there = "replica", create_replica(context.settings, context.clock)
     if there is None:
         return []
@@ -125,7 +125,7 @@ class _ClockCheck:
         return ok("clock", off)
 
 
-async def telegram(context: DoctorContext) -> list[Finding]:
+async def check_telegram(context: DoctorContext) -> list[Finding]:
     if context.settings.telegram_bot_token is None:
         return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
     watch = _ClockCheck(context.clock)
@@ -176,7 +176,7 @@ def _host(url: str) -> str:
     return urlsplit(url).hostname or "another address"
 
 
-async def models(context: DoctorContext) -> list[Finding]:
+async def check_models(context: DoctorContext) -> list[Finding]:
     settings, catalogue = context.settings, load_catalogue()
     if not settings.has_endpoint:
         return [await asyncio.to_thread(_embedded, context, catalogue)]
@@ -200,7 +200,7 @@ async def models(context: DoctorContext) -> list[Finding]:
     return findings
 
 
-async def embeddings(context: DoctorContext) -> list[Finding]:
+async def check_embeddings(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.embedding_model is None:
         return [ok("embedder", "None is configured: what is remembered is found by its words")]
@@ -218,7 +218,7 @@ async def embeddings(context: DoctorContext) -> list[Finding]:
         return [ok("embedder", f"{text}; {made.done:,} of {made.of:,} texts have their vectors")]
 
 
-async def lightrag(context: DoctorContext) -> list[Finding]:
+async def check_lightrag(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.lightrag_url is None:
         return [ok("LightRAG", "None is configured")]
@@ -325,7 +325,7 @@ CORRECT_FILE = (
 )
 
 
-async def tools(context: DoctorContext) -> list[Finding]:
+async def check_tools(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
     if config.trouble is not None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     Request = ServerRequestContext[Any]
 
 OwnerLookup = Callable[[], Awaitable[str]]
-"""Returns the owner whose memory is served. Raises MnemeError or ConfigurationError if that is unclear."""
+"""Returns the owner of the served memory. Raises MnemeError or ConfigurationError if that is unclear."""
 
 MAX_CONCURRENT_REQUESTS = 8
 """Maximum number of concurrent requests. Each reads the database a dozen times, which delays answers in chats."""
@@ -195,7 +195,7 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
     people = claimed or [user for user in settings.telegram_allowed_ids if user > 0]
     if len(people) == 1:
         return Address(TELEGRAM, str(people[0])).owner
-    if not owners and settings.telegram_bot_token is None:  # The chat of `mneme chat` if nothing else is set up
+    if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
         return console_address("local").owner
     raise ConfigurationError(
         f"It is not clear whose memory is meant: {_listed(owners)}; name one with --owner or MCP_OWNER."

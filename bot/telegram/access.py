@@ -16,7 +16,7 @@ from telegram.error import TelegramError
 from bot.commands.command import parse_command
 from bot.commands.people import admission_buttons
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, readable, reason_of, send_part
+from bot.telegram.calls import SendFailed, describe_error, get_chat_id, readable, send_part
 from bot.telegram.rendering import render
 from config.texts import N_, _, use_language
 from memory.access import CODE_ATTEMPTS, Tally
@@ -60,7 +60,7 @@ def introduction(me: User, *, remembers: bool) -> str:
     return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
 
-def added_to(update: Update) -> tuple[int, User] | None:
+def parse_addition(update: Update) -> tuple[int, User] | None:
     """Return the group to which the bot was added and the user who added it, or None for other updates."""
     change = update.my_chat_member
     if change is None or change.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP):
@@ -70,7 +70,7 @@ def added_to(update: Update) -> tuple[int, User] | None:
     return change.chat.id, change.from_user
 
 
-def group_move(update: Update) -> tuple[int, int] | None:
+def parse_migration(update: Update) -> tuple[int, int] | None:
     """Return the former and the new id of a group that became a supergroup, or None for other updates.
 
     Telegram reports it in the last message of the group and the first one of the supergroup.
@@ -98,29 +98,29 @@ class ChatMigrations:
         self._moving = moving
         self._runner = runner
         self._present: dict[int, int] = {}
-        self._on_the_way: set[int] = set()
+        self._moving_ids: set[int] = set()
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
-        moves = await self._moving.known(CHANNEL)
-        self._present = {int(former): int(present) for former, present in moves.items()}
+        migrations = await self._moving.known(CHANNEL)
+        self._present = {int(former): int(present) for former, present in migrations.items()}
 
-    def former_of(self, chat: int) -> set[int]:
+    def find_former_ids(self, chat: int) -> set[int]:
         return {former for former, present in self._present.items() if present == chat}
 
     def is_known(self, former: int, present: int) -> bool:
         return self._present.get(former) == present
 
-    def is_on_the_way(self, chat: int) -> bool:
+    def is_moving(self, chat: int) -> bool:
         """Return True if a group is being moved from or to that id. Its updates wait in the inbox."""
-        return chat in self._on_the_way
+        return chat in self._moving_ids
 
     def redirect(self, message: IncomingMessage) -> IncomingMessage:
         """Address a message to the new id of its chat, if the chat has moved.
 
         Message numbers start again in the new chat, so the message loses its number.
         """
-        present = self._present.get(chat_of(message.arrival.address))
+        present = self._present.get(get_chat_id(message.arrival.address))
         if present is None:
             return message
         address = replace(message.arrival.address, chat_id=str(present))
@@ -135,7 +135,7 @@ class ChatMigrations:
         async with self._one_at_a_time:
             if self.is_known(former, present):
                 return True
-            self._on_the_way |= {former, present}
+            self._moving_ids |= {former, present}
             has_moved = False
             try:
                 await self._runner.suspend_chat(old.owner)
@@ -145,7 +145,7 @@ class ChatMigrations:
                     self._present[former] = present
                 else:
                     self._runner.resume_chat(old.owner)
-                self._on_the_way.clear()
+                self._moving_ids.clear()
             return has_moved
 
 
@@ -190,16 +190,16 @@ class Strangers:
 
     def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._told = Tally()
+        self._counts = Tally()
         self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MAX_WAITING)
         self._moments: deque[float] = deque(maxlen=MAX_PER_MINUTE)
         tasks.start(self._work(), "strangers")
 
     def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
         """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
-        if self._waiting.full() or self._told.of(user_id) >= max_times:
+        if self._waiting.full() or self._counts.of(user_id) >= max_times:
             return False
-        self._told.add(user_id)
+        self._counts.add(user_id)
         self._waiting.put_nowait(say)
         return True
 
@@ -245,7 +245,7 @@ class AccessControl:
     bot: PollingBot
     outbox: OutboxSender
     access: AccessList
-    moves: ChatMigrations
+    migrations: ChatMigrations
     languages: Languages
     allowed: frozenset[int]
     remembers: bool
@@ -262,18 +262,18 @@ class AccessControl:
 
         The id of a private chat is that of its user, so a press there with another user id comes from a stranger.
         """
-        is_own = not message.private or message.user_id == chat_of(message.arrival.address)
+        is_own = not message.private or message.user_id == get_chat_id(message.arrival.address)
         return is_own and await self.serves(message.arrival.address.session_id)
 
     async def serves(self, session_id: str) -> bool:
         """Return True if a chat is still admitted. Access may have been revoked since."""
-        chat = chat_of(Address.of(session_id))
+        chat = get_chat_id(Address.of(session_id))
         return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
         """Return True if the settings admit a chat under its present id or a former one."""
-        is_known = chat in self.allowed or self.moves.is_on_the_way(chat)
-        return is_known or not self.allowed.isdisjoint(self.moves.former_of(chat))
+        is_known = chat in self.allowed or self.migrations.is_moving(chat)
+        return is_known or not self.allowed.isdisjoint(self.migrations.find_former_ids(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Return True for the user of a private chat, administrators of a group, and the owner. Raises GroupUnknown."""
@@ -284,9 +284,9 @@ class AccessControl:
             return True
         try:
             with readable():
-                member = await self.bot.get_chat_member(chat_of(arrival.address), user)
+                member = await self.bot.get_chat_member(get_chat_id(arrival.address), user)
         except TelegramError as error:
-            log.warning("group_unknown", reason=reason_of(error))
+            log.warning("group_unknown", reason=describe_error(error))
             raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
@@ -298,7 +298,7 @@ class AccessControl:
 
         Answers and log lines are limited. Otherwise strangers could fill the disk and use up Telegram's rate limit.
         """
-        user, chat = message.user_id, chat_of(message.arrival.address)
+        user, chat = message.user_id, get_chat_id(message.arrival.address)
         typed = message.private and message.arrival.provenance is Provenance.TYPED
         name, code = parse_command(message.arrival.text) if typed else ("", "")
         if name == "start" and code:
@@ -334,11 +334,11 @@ class AccessControl:
         claimed = (await self.access.owners())[:1]
         return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]
 
-    async def see_group(self, update: Update) -> None:
+    async def handle_group_update(self, update: Update) -> None:
         """Introduce the bot to a group that adds it, and follow a group that gets another id."""
-        if (added := added_to(update)) is not None:
+        if (added := parse_addition(update)) is not None:
             await self._introduce(*added)
-        if (move := group_move(update)) is not None:
+        if (move := parse_migration(update)) is not None:
             await self.follow(*move)
 
     async def _introduce(self, group: int, by: User) -> None:
@@ -360,24 +360,24 @@ class AccessControl:
         """
         if former not in self.allowed:
             return False
-        if not self.moves.is_known(former, present):
+        if not self.migrations.is_known(former, present):
             log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
-            if not await self.moves.follow(former, present):
+            if not await self.migrations.follow(former, present):
                 return False
             if present not in self.allowed:
-                await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+                await self._notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
             self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
 
-    async def tell_of_refusals(self, duration: timedelta) -> None:
+    async def notify_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for a while and accepts it again. Raises StoreError."""
-        await self._tell_owners(lambda: _(_REFUSED, duration=duration))
+        await self._notify_owners(lambda: _(_REFUSED, duration=duration))
 
-    async def tell_of_replica(self, age: timedelta) -> None:
-        await self._tell_owners(lambda: _(_REPLICA_OLD, duration=age))
+    async def notify_of_replica_age(self, age: timedelta) -> None:
+        await self._notify_owners(lambda: _(_REPLICA_OLD, duration=age))
 
-    async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
-        """Send a notice about the whole bot to each owner, or to the chat `or_else` if there is none."""
+    async def _notify_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
+        """Send a notice about the whole bot to each owner, or without an owner to the chat `or_else`."""
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
             with use_language(await self.languages.of_chat(address.owner)):

@@ -10,7 +10,7 @@ from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
 from bot.telegram.access import GroupUnknown
-from bot.telegram.calls import chat_of, edit_markup, markup_of
+from bot.telegram.calls import build_markup, edit_markup, get_chat_id
 from config.texts import N_, _, use_language
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -115,7 +115,7 @@ class CallbackHandler:
             replaces=message.arrival.message_id if button.in_place else None,
         )
         try:
-            allowed = message.private or self._is_theirs(button, arrival) or await self._access.may_manage(arrival)
+            allowed = message.private or self._may_press(button, arrival) or await self._access.may_manage(arrival)
         except GroupUnknown as error:
             await self._refuse(item, message, str(error))
             return
@@ -136,8 +136,8 @@ class CallbackHandler:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
         assert message.press is not None, "only presses come here"  # noqa: S101  # Ensured by the inbox
         button = await self._buttons.find(message.press.button)
-        here = chat_of(message.arrival.address)
-        return button if button is not None and chat_of(Address.of(button.session_id)) == here else None
+        here = get_chat_id(message.arrival.address)
+        return button if button is not None and get_chat_id(Address.of(button.session_id)) == here else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
         await self._mailbox.done([item.id])
@@ -163,12 +163,12 @@ class CallbackHandler:
         self._shown[shown_in] = ids
         try:
             arrival = message.arrival
-            await edit_markup(self._bot, arrival.address, arrival.message_id or "0", markup_of(keyboard))
+            await edit_markup(self._bot, arrival.address, arrival.message_id or "0", build_markup(keyboard))
         except TelegramError as error:
             self._shown.pop(shown_in, None)
             log.info("buttons_not_taken_away", reason=str(error))
 
-    def _is_theirs(self, button: PressedButton, arrival: Arrival) -> bool:
+    def _may_press(self, button: PressedButton, arrival: Arrival) -> bool:
         """Return True if the button was shown to this user and its command needs no administrator."""
         command = self._runner.commands.get(parse_command(button.said)[0])
         return button.asker == arrival.speaker_id and (command is None or command.access is Access.EVERYBODY)

@@ -34,7 +34,7 @@ from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
 from bot.telegram.features import edit_ephemeral, ephemeral_parameters, is_ephemeral, message_key
-from bot.telegram.rendering import Chunk, File, VoiceNote, unrendered
+from bot.telegram.rendering import Chunk, File, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED, RawUpdate
 from config.texts import _, in_line
 from config.waiting import Backoff
@@ -78,7 +78,7 @@ class Unreadable(TelegramError):
     def __init__(self, reason: str, body: bytes = b"", *, foreign: bool = False) -> None:
         super().__init__(f"its answer can't be read ({reason})")
         self.foreign = foreign or body.lstrip().startswith(b"<")
-        self.update = RawUpdate.in_unreadable(body)
+        self.update = RawUpdate.find_in_invalid_json(body)
 
 
 @contextlib.contextmanager
@@ -176,19 +176,19 @@ class SendFailed(Exception):
     unreadable: bool = False
 
 
-def chat_of(address: Address) -> int:
+def get_chat_id(address: Address) -> int:
     return int(address.chat_id)
 
 
-def thread_of(address: Address) -> int | None:
+def get_thread_id(address: Address) -> int | None:
     return int(address.thread_id) if address.thread_id else None
 
 
 def message_parameters(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
     """Return the parameters of a new message that don't depend on its content."""
     where: dict[str, Any] = {
-        "chat_id": chat_of(address),
-        "message_thread_id": thread_of(address),
+        "chat_id": get_chat_id(address),
+        "message_thread_id": get_thread_id(address),
         "disable_notification": silent or None,
         "reply_markup": markup,
     }
@@ -242,7 +242,7 @@ async def send_part(
             raise
         # The group may forbid files, so send the beginning as messages
         log.warning("file_refused", reason=failure.reason)
-        chunks = unrendered(part.instead)[:MAX_REPLACEMENT_MESSAGES]
+        chunks = split_plain(part.instead)[:MAX_REPLACEMENT_MESSAGES]
         return [await send_part(bot, address, chunk, receiver=receiver) for chunk in chunks][-1]
 
 
@@ -255,11 +255,11 @@ async def edit_chunk(
         if is_ephemeral(message_id):
             no_preview = {"link_preview_options": LinkPreviewOptions(is_disabled=True)}
             shown = no_preview | {"text": what.text, "entities": what.entities, "reply_markup": markup}
-            await edit_ephemeral(bot, "Text", chat_of(address), message_id, shown)
+            await edit_ephemeral(bot, "Text", get_chat_id(address), message_id, shown)
         else:
             await bot.edit_message_text(
                 what.text,
-                chat_id=chat_of(address),
+                chat_id=get_chat_id(address),
                 message_id=int(message_id),
                 entities=what.entities,
                 reply_markup=markup,
@@ -275,9 +275,9 @@ async def edit_chunk(
 
 async def edit_markup(bot: Bot, address: Address, message_id: str, markup: InlineKeyboardMarkup | None) -> None:
     if is_ephemeral(message_id):
-        await edit_ephemeral(bot, "ReplyMarkup", chat_of(address), message_id, {"reply_markup": markup})
+        await edit_ephemeral(bot, "ReplyMarkup", get_chat_id(address), message_id, {"reply_markup": markup})
     else:
-        await bot.edit_message_reply_markup(chat_of(address), int(message_id), reply_markup=markup)
+        await bot.edit_message_reply_markup(get_chat_id(address), int(message_id), reply_markup=markup)
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:
@@ -287,7 +287,7 @@ def in_doubt(error: TelegramError | SendFailed) -> bool:
 
 def to_send_failure(error: TelegramError) -> SendFailed:
     """Convert an error of the Bot API to SendFailed, which says how to proceed."""
-    reason = reason_of(error)
+    reason = describe_error(error)
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, min(_seconds(error.retry_after), MAX_FLOOD_PAUSE_SECONDS), reason)
     if isinstance(error, Unreadable):
@@ -299,7 +299,7 @@ def to_send_failure(error: TelegramError) -> SendFailed:
     return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
 
 
-def reason_of(error: TelegramError) -> str:
+def describe_error(error: TelegramError) -> str:
     """Return the text of an error in one line and without the token, for log and user."""
     if isinstance(error, InvalidToken):
         return "the token is refused"
@@ -336,7 +336,7 @@ def _seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
-def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
+def build_markup(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
     rows = [[_button(button) for button in row] for row in keyboard]
     return InlineKeyboardMarkup(rows) if rows else None
 

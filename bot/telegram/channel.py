@@ -13,7 +13,7 @@ from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_part, thread_of
+from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, send_part
 from bot.telegram.features import is_ephemeral
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, render, split_reply, with_caption
@@ -71,13 +71,13 @@ class TelegramChannel:
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
         self._pace = Pace()
         self._reactions = Reactions(bot, mailbox, self._pace, tasks)
-        self._left: dict[str, str] = {}
+        self._leftover_previews: dict[str, str] = {}
         self.shown: set[int] = set()
-        """Inbox ids of messages whose answer was shown but not committed. They still have to be marked as done."""
+        """Inbox ids of messages that were answered past the outbox. They still have to be marked as done."""
 
     async def start(self) -> None:
         """Load the previews that an earlier run left in the chats, so that new answers replace them."""
-        self._left = await self.mailbox.previews()
+        self._leftover_previews = await self.mailbox.previews()
         await self._reactions.start()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -90,7 +90,7 @@ class TelegramChannel:
                 await self.mailbox.keep_preview(session_id, message_id)
 
         # The reply replaces the message with the pressed button, or the preview of an interrupted run
-        remaining = arrival.replaces or self._left.pop(session_id, None)
+        remaining = arrival.replaces or self._leftover_previews.pop(session_id, None)
         preview = Preview(self._bot, arrival.address, self._pace, self.features, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
@@ -123,7 +123,7 @@ class TelegramChannel:
                 keyboard=keyboard,
                 asker=arrival.asker,
                 document=document,
-                receiver=receiver_of(arrival),
+                receiver=find_receiver(arrival),
             )
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
@@ -192,15 +192,17 @@ class TelegramChannel:
             if (preview is None or not preview.shown_within(TYPING_INTERVAL_SECONDS)) and self._pace.allows():
                 with contextlib.suppress(TelegramError):
                     await self._bot.send_chat_action(
-                        chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)
+                        get_chat_id(arrival.address),
+                        ChatAction.TYPING,
+                        message_thread_id=get_thread_id(arrival.address),
                     )
             await asyncio.sleep(TYPING_INTERVAL_SECONDS)
 
     async def show_uncommitted(self, arrivals: list[Arrival], parts: Sequence[Part], preview_id: str | None) -> bool:
         """Send a reply past the outbox, and remember its arrivals as answered. Return True if Telegram confirmed it."""
         last, address, reply_to = arrivals[-1], arrivals[-1].address, arrivals[-1].reply_to
-        is_closed = is_ephemeral(last.message_id) or await self.features.accepts_ephemeral(chat_of(address))
-        receiver = receiver_of(last) if is_closed else None  # Elsewhere an ephemeral message might fail
+        is_closed = is_ephemeral(last.message_id) or await self.features.accepts_ephemeral(get_chat_id(address))
+        receiver = find_receiver(last) if is_closed else None  # Elsewhere an ephemeral message might fail
         try:
             for number, part in enumerate(parts):
                 if number == 0 and preview_id is not None and isinstance(part, Chunk):
@@ -214,7 +216,7 @@ class TelegramChannel:
         return True
 
 
-def receiver_of(arrival: Arrival) -> str | None:
+def find_receiver(arrival: Arrival) -> str | None:
     """Return the only user who may see the answer, with the press that it answers, or None for the whole chat.
 
     An ephemeral message is answered in the same way. An edit of a public message stays public.
@@ -237,7 +239,7 @@ class _TelegramReply(ReplyChannel):
     async def show_text(self, text: str) -> None:
         """Preview the answer, except for scheduled tasks and ephemeral answers."""
         last = self._arrivals[-1]
-        if last.task is None and receiver_of(last) is None:
+        if last.task is None and find_receiver(last) is None:
             self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
@@ -251,7 +253,7 @@ class _TelegramReply(ReplyChannel):
         last = self._arrivals[-1]
         if len({arrival.asker for arrival in self._arrivals}) > 1 or last.asker is None:
             return None
-        if not await self._channel.features.accepts_ephemeral(chat_of(last.address)):
+        if not await self._channel.features.accepts_ephemeral(get_chat_id(last.address)):
             return None
         return OutgoingReply(CHANNEL, text, keyboard=keyboard, asker=last.asker, receiver=last.asker)
 
@@ -275,7 +277,7 @@ class _TelegramReply(ReplyChannel):
             keyboard,
             last.asker,
             silent=last.is_quiet,
-            receiver=receiver_of(last),
+            receiver=find_receiver(last),
         )
 
     async def deliver_uncommitted(self, text: str) -> bool:

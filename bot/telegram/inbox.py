@@ -12,8 +12,8 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
-from bot.telegram.calls import chat_of
-from bot.telegram.updates import UpdateParser, as_new
+from bot.telegram.calls import get_chat_id
+from bot.telegram.updates import UpdateParser, as_new_message
 from config.texts import N_, _, use_language
 from config.waiting import wait_at_most
 from memory.buttons import Button
@@ -118,7 +118,7 @@ class InboxWorker:
             return
         known = active.union(item.id for item in waiting)
         self._attempts = {inbox_id: attempts for inbox_id, attempts in self._attempts.items() if inbox_id in known}
-        free = [item for item in waiting if self._may_be_taken(item)]
+        free = [item for item in waiting if self._is_due(item)]
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
@@ -138,9 +138,9 @@ class InboxWorker:
     def _hold_incomplete_albums(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
         self._seconds_to_sweep = SWEEP_INTERVAL_SECONDS
         for session_id, arrivals in list(by_session.items()):
-            count, rest = self.albums.unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
+            count, remaining = self.albums.count_unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
             if count:
-                self._seconds_to_sweep = min(self._seconds_to_sweep, rest.total_seconds())
+                self._seconds_to_sweep = min(self._seconds_to_sweep, remaining.total_seconds())
                 for arrival in arrivals[-count:]:
                     del self._attempts[arrival.inbox_id or 0]
                 by_session[session_id] = arrivals[:-count]
@@ -153,7 +153,7 @@ class InboxWorker:
     async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
         """Submit the arrivals of one session in order. Consecutive messages are submitted together."""
         await asyncio.gather(*before, return_exceptions=True)
-        if self.access.moves.is_on_the_way(chat_of(arrivals[0].address)):
+        if self.access.migrations.is_moving(get_chat_id(arrivals[0].address)):
             return
         try:
             for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
@@ -170,7 +170,7 @@ class InboxWorker:
             await self.mailbox.done(visible)
             self.channel.shown -= visible
 
-    def _may_be_taken(self, item: InboxItem) -> bool:
+    def _is_due(self, item: InboxItem) -> bool:
         """Return True if an item may be tried now. The pause doubles with each attempt."""
         now = asyncio.get_running_loop().time()
         attempts = self._attempts.setdefault(item.id, _Attempts())
@@ -211,14 +211,14 @@ class InboxWorker:
             await self._tell_lost(item)
             return None
         message = self.parser.parse_stored(item.payload)
-        message = self.access.moves.redirect(message) if message is not None else None
-        if message is not None and self.access.moves.is_on_the_way(chat_of(message.arrival.address)):
+        message = self.access.migrations.redirect(message) if message is not None else None
+        if message is not None and self.access.migrations.is_moving(get_chat_id(message.arrival.address)):
             del self._attempts[item.id]
             return None
         # Access may have been revoked since
         if message is None or not await self.access.is_allowed(message):
             await self.mailbox.done([item.id])
-        elif item.attempts >= MOST_ATTEMPTS and _is_no_turn(message):
+        elif item.attempts >= MOST_ATTEMPTS and _starts_no_turn(message):
             await self._give_up(item, message)
         elif message.press is not None:
             self.callbacks.take(item, message)
@@ -295,7 +295,7 @@ class InboxWorker:
         )
         waiting = before or self.runner.queues.replace_waiting(says)
         if waiting is not None and waiting.inbox_id is not None:
-            await self.mailbox.correct(item, waiting.inbox_id, as_new(item.payload))
+            await self.mailbox.correct(item, waiting.inbox_id, as_new_message(item.payload))
             return None if before is None else replace(before, text=says.text, files=says.files)
         former = await self.mailbox.said_before(item, edit.message_id)
         if former is None:
@@ -308,7 +308,7 @@ class InboxWorker:
         else:
             with use_language(await self.runner.languages.of(edit)):
                 # For a private talk that has ended there is no button, since it would store the words
-                await self.channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
+                await self.channel.say(edit, _(_TOO_LATE), _answer_button(edit) if read is not None else ())
         return None
 
     async def _is_remembered(self, edit: Arrival, read: Arrival) -> bool:
@@ -324,7 +324,7 @@ class InboxWorker:
         return None
 
 
-def _to_answer(edit: Arrival) -> Keyboard:
+def _answer_button(edit: Arrival) -> Keyboard:
     """Return a button that sends the edited text again, if it consists of typed words only."""
     if not edit.text or edit.files or edit.provenance is not Provenance.TYPED:
         return ()
@@ -332,13 +332,13 @@ def _to_answer(edit: Arrival) -> Keyboard:
 
 
 def _same_content(arrival: Arrival, other: Arrival | None) -> bool:
-    return other is not None and (arrival.text, _sent(arrival)) == (other.text, _sent(other))
+    return other is not None and (arrival.text, _file_ids(arrival)) == (other.text, _file_ids(other))
 
 
-def _sent(arrival: Arrival) -> set[str]:
+def _file_ids(arrival: Arrival) -> set[str]:
     return {file.unique_id for file in arrival.files if not file.quoted}
 
 
-def _is_no_turn(message: IncomingMessage) -> bool:
+def _starts_no_turn(message: IncomingMessage) -> bool:
     """Return True if a message starts no turn. Otherwise the turn records that it was given up."""
     return message.press is not None or message.edited or bool(parse_command(message.arrival.text)[0])

@@ -69,12 +69,12 @@ class Content:
     worded: bool = False
 
 
-def content_of(update: Update) -> Content | None:
+def parse_content(update: Update) -> Content | None:
     """Return the content of the message in an update, or None for service messages such as a pinned message."""
     message = update.effective_message
     if message is None or message.successful_payment is not None or filters.StatusUpdate.ALL.check_update(update):
         return None
-    text, files = text_of(message), files_of(message)
+    text, files = get_text(message), get_files(message)
     if text or files:
         return Content(text, files)
     if (described := _described(message, is_new=update.edited_message is None)) is not None:
@@ -83,25 +83,25 @@ def content_of(update: Update) -> Content | None:
     return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
 
 
-def text_of(message: Message) -> str:
+def get_text(message: Message) -> str:
     return message.text or message.caption or rich_text(message)
 
 
-def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
+def get_files(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
     """Return the files in a message, rarely more than one. They are `quoted` if another message replies to it."""
     attachment = message.effective_attachment or message.giveaway or message.giveaway_winners
-    files = [_file_of(part) for part in ([attachment] if attachment is not None else rich_media(message))]
+    files = [_parse_attachment(part) for part in ([attachment] if attachment is not None else rich_media(message))]
     known = [file for file in files if file is not None and not (quoted and file.kind is MediaKind.OTHER)]
     return tuple(replace(file, quoted=quoted) for file in known)
 
 
-def _file_of(attachment: Any) -> MediaFile | None:
+def _parse_attachment(attachment: Any) -> MediaFile | None:
     """Return an attachment or a media block of a rich message as a file, or None if it is neither."""
     match attachment:
         case LivePhoto(photo=photos) if photos:
-            return _file(MediaKind.PHOTO, _best(photos))
+            return _file(MediaKind.PHOTO, _choose_size(photos))
         case [PhotoSize(), *_]:
-            return _file(MediaKind.PHOTO, _best(attachment))
+            return _file(MediaKind.PHOTO, _choose_size(attachment))
         case Document():
             return _file(MediaKind.DOCUMENT, attachment, attachment.file_name, attachment.mime_type)
         case Voice():
@@ -120,7 +120,7 @@ def plain_name(name: str) -> str:
     return " ".join(_NO_NAME.sub(" ", name).split())[:MAX_NAME_CHARS].strip() or "Somebody"
 
 
-def origin_of(message: Message) -> str | None:
+def get_origin(message: Message) -> str | None:
     return None if message.forward_origin is None else plain_name(_name_of(message.forward_origin))
 
 
@@ -160,7 +160,7 @@ def _described(message: Message, *, is_new: bool) -> Content | None:
     return None
 
 
-def _best(sizes: Sequence[PhotoSize]) -> PhotoSize:
+def _choose_size(sizes: Sequence[PhotoSize]) -> PhotoSize:
     """Return the largest size within the limit, or the smallest one if all are larger."""
     fitting = [size for size in sizes if max(size.width, size.height) <= MAX_SIDE_PIXELS]
     return max(fitting or sizes, key=lambda size: size.width * size.height * (1 if fitting else -1))

@@ -12,10 +12,10 @@ from bot.telegram.calls import (
     Markup,
     SendFailed,
     Trouble,
-    chat_of,
+    build_markup,
     edit_chunk,
     force_reply,
-    markup_of,
+    get_chat_id,
     readable,
     send_part,
     to_send_failure,
@@ -156,7 +156,7 @@ class OutboxSender:
         """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""
         address = Address.of(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
-        if not sent and await self._sent_rich(item, address, sent, backoff):
+        if not sent and await self._send_rich(item, address, sent, backoff):
             await self.mailbox.settle(item, tuple(sent))
             del self._confirmed[item.id]
             return True
@@ -173,7 +173,11 @@ class OutboxSender:
                 sent.append(await self._send_until_confirmed(item, address, parts, number, backoff))
             except SendFailed as failure:
                 present = failure.moved_to
-                if present is not None and self._follow is not None and await self._follow(chat_of(address), present):
+                if (
+                    present is not None
+                    and self._follow is not None
+                    and await self._follow(get_chat_id(address), present)
+                ):
                     del self._confirmed[item.id]
                     return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
@@ -186,7 +190,7 @@ class OutboxSender:
         del self._confirmed[item.id]
         return True
 
-    async def _sent_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
+    async def _send_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
         """Send a reply as a rich message if its chat wants that. Return False if it has to be sent as plain text."""
         if not (await self._preferences.get(address.owner)).rich:
             return False
@@ -246,7 +250,7 @@ class OutboxSender:
     async def _send_part(self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int) -> str:
         part = parts[number]
         is_last = number + 1 == len(parts)
-        markup = markup_of(item.keyboard) if is_last else None
+        markup = build_markup(item.keyboard) if is_last else None
         if isinstance(part, Rich):
             reply_to, preview = item.reply_to, item.preview_id
             return await send_rich(self._bot, address, part, reply_to, markup, preview_id=preview, silent=item.silent)
@@ -277,7 +281,7 @@ class OutboxSender:
         Return None if the group doesn't support that and all may see it. If the group supports it, or the question was
         ephemeral, an answer never becomes public.
         """
-        chat, user = chat_of(address), receiver.partition(" ")[0]
+        chat, user = get_chat_id(address), receiver.partition(" ")[0]
         shown = (item.reply_to, item.preview_id, *self._confirmed[item.id])
         is_closed = any(map(is_ephemeral, shown)) or await self._features.accepts_ephemeral(chat)
         # Only administrators may send it without naming what it answers. Others have to, within seconds

@@ -15,7 +15,7 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, in_doubt, send_part, thread_of, to_send_failure
+from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, in_doubt, send_part, to_send_failure
 from bot.telegram.features import Feature, is_ephemeral
 from bot.telegram.rendering import MAX_TEXT_UNITS, last_part, render
 from config.waiting import wait_at_most
@@ -152,11 +152,11 @@ class Preview:
         chunk = chunks[-1 if self._drafts else 0]
         if self._drafts:
             await self.bot.send_message_draft(
-                chat_of(self.address),
+                get_chat_id(self.address),
                 self._draft_id,
                 chunk.text,
                 entities=chunk.entities,
-                message_thread_id=thread_of(self.address),
+                message_thread_id=get_thread_id(self.address),
                 # The text stays visible until the stopped answer replaces it. Older servers ignore both
                 api_kwargs={"can_stop": True, "keep_on_stop": True},
             )
@@ -226,7 +226,7 @@ class Reactions:
 
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
         await wait_at_most(event, REACTION_DELAY_SECONDS)
-        chat = chat_of(Address.of(session_id))
+        chat = get_chat_id(Address.of(session_id))
         if event.is_set() or chat in self._refusing:
             return
         if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_RATE)).allows():
@@ -249,7 +249,7 @@ class Reactions:
 
     async def _remove(self, session_id: str, message_id: str) -> None:
         await self._wait_for_room()
-        await self._react(chat_of(Address.of(session_id)), message_id, None)
+        await self._react(get_chat_id(Address.of(session_id)), message_id, None)
         with contextlib.suppress(StoreError):
             await self._mailbox.drop_reaction(session_id, message_id)
 

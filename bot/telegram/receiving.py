@@ -13,7 +13,7 @@ import structlog
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.telegram.features import is_ephemeral
-from bot.telegram.updates import MAX_INTEGER, UpdateParser, sender_of
+from bot.telegram.updates import MAX_INTEGER, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.mail.mailbox import Received
 
@@ -58,16 +58,16 @@ class Albums:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._meant: deque[str] = deque(maxlen=_MAX_REMEMBERED_ALBUMS)
+        self._addressed: deque[str] = deque(maxlen=_MAX_REMEMBERED_ALBUMS)
         self._held: deque[tuple[datetime, str, RawUpdate]] = deque(maxlen=_MAX_HELD_UPDATES)
 
     def __contains__(self, album: object) -> bool:
         """Return True if any message of the album is addressed to the bot. In groups only the caption mentions it."""
-        return album in self._meant
+        return album in self._addressed
 
     def add(self, album: str | None) -> None:
-        if album is not None and album not in self._meant:
-            self._meant.append(album)
+        if album is not None and album not in self._addressed:
+            self._addressed.append(album)
 
     def hold(self, album: str, update: RawUpdate) -> None:
         """Keep an update in memory for a moment, until another message of its album mentions the bot."""
@@ -86,7 +86,7 @@ class Albums:
             (held for held in self._held if timedelta() <= now - held[0] < MAX_MENTION_DELAY), maxlen=_MAX_HELD_UPDATES
         )
 
-    def unfinished(self, arrivals: Sequence[tuple[Arrival, datetime]]) -> tuple[int, timedelta]:
+    def count_unfinished(self, arrivals: Sequence[tuple[Arrival, datetime]]) -> tuple[int, timedelta]:
         """Return how many arrivals at the end may belong to an incomplete album, and when to check again.
 
         Any message behind an album shows that it is complete.
@@ -139,7 +139,7 @@ class Receiver:
         accepted = []
         for update, read, alone in await self._read_all(updates):
             try:
-                received = await self._admitted(update, read, alone)
+                received = await self._handle_update(update, read, alone)
             except _OF_ITS_CONTENT as error:
                 await self._set_aside(update, error)
                 continue
@@ -153,16 +153,16 @@ class Receiver:
         if accepted and self.replication is not None:
             await self.replication.synced()  # A confirmed update is never sent again, even if this machine is lost
 
-    async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
+    async def _handle_update(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """Return what to store of an update. Other updates are handled here."""
         if read.guest_message is not None:
             if alone is not None:
                 self.guests.take(alone)
             return None
         message = alone or self._of_album(read)
-        message = self.access.moves.redirect(message) if message is not None else None
+        message = self.access.migrations.redirect(message) if message is not None else None
         if message is None:
-            await self.access.see_group(read)
+            await self.access.handle_group_update(read)
             await self._hold_of_album(update, read)
         elif await self.access.is_allowed(message):
             arrival = message.arrival
@@ -229,7 +229,7 @@ class Receiver:
         """Set an unreadable update aside, and tell its sender."""
         # Not the text of the error, which may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
-        sender = sender_of(update, self.channel)
+        sender = identify_sender(update, self.channel)
         if sender is None:
             return
         admitted = await self.access.is_allowed(sender)

@@ -192,7 +192,7 @@ def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
         return markdown, []
 
 
-def unrendered(markdown: str) -> list[Chunk]:
+def split_plain(markdown: str) -> list[Chunk]:
     return list(_split(markdown, [], MAX_TEXT_UNITS))
 
 
@@ -315,4 +315,4 @@ async def _rendered(markdown: str) -> list[Chunk]:
         return await asyncio.wait_for(asyncio.to_thread(render, markdown), RENDER_SECONDS)
     except TimeoutError:
         log.warning("rendering_took_too_long", characters=len(markdown))
-        return unrendered(markdown)
+        return split_plain(markdown)

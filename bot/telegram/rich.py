@@ -9,7 +9,7 @@ import pyromark
 from telegram import Message
 from telegram.error import TelegramError
 
-from bot.telegram.calls import chat_of, message_parameters, readable, to_send_failure
+from bot.telegram.calls import get_chat_id, message_parameters, readable, to_send_failure
 from bot.telegram.rendering import OPTIONS, code_spans, convert_formulas, escape_invisible
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ async def send_rich(
             if preview_id is not None:
                 # The library's method always sends a text
                 only_rich = {"text": None, "entities": None, "link_preview_options": None, "reply_markup": markup}
-                await bot.edit_message_text("", chat_of(address), int(preview_id), api_kwargs=only_rich | content)
+                await bot.edit_message_text("", get_chat_id(address), int(preview_id), api_kwargs=only_rich | content)
                 return preview_id
             where = message_parameters(address, reply_to, markup, silent=silent)
             message: Message = await bot.do_api_request(SEND, api_kwargs=where | content, return_type=Message)

@@ -135,12 +135,12 @@ async def run_telegram(app: App) -> None:
         access_list = AccessList(app.database, CHANNEL, app.clock)
         family = {*await access_list.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
         await app.memory.sharing.settle(access_list.owner_of(user) for user in family)
-        moves = ChatMigrations(app.memory.moving, app.runner)
+        migrations = ChatMigrations(app.memory.moving, app.runner)
         access = AccessControl(
             bot,
             outbox,
             access_list,
-            moves,
+            migrations,
             app.runner.languages,
             app.settings.telegram_allowed_ids,
             app.settings.memory_enabled,
@@ -173,14 +173,14 @@ async def run_telegram(app: App) -> None:
         )
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access_list)
-        token.tell = access.tell_of_refusals
+        token.tell = access.notify_of_refusals
         if app.replication is not None:
-            app.replication.tell = access.tell_of_replica
+            app.replication.tell = access.notify_of_replica_age
         menu_page = page_address(app.settings.web_url)
         menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
         # In the background: nothing has to wait for the menu
         tasks.start(menu.publish(), "menu")
-        await moves.start()
+        await migrations.start()
         await outbox.start(access.follow)
         await channel.start()
         await inbox.start()
@@ -214,7 +214,7 @@ async def _until_known(bot: PollingBot, contact: Contact, token: TokenWatch) -> 
         except TelegramError as error:
             if isinstance(error, InvalidToken) and await token.is_wrong(bot):
                 raise _wrong_token() from error
-            await contact.rest_after(error)
+            await contact.wait_after(error)
         else:
             break
     with contextlib.suppress(StoreError):  # The disk may be full. The next start retries

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import ALLOWED_UPDATES, MAX_UPDATES, Unreadable, readable, reason_of, to_send_failure
+from bot.telegram.calls import ALLOWED_UPDATES, MAX_UPDATES, Unreadable, describe_error, readable, to_send_failure
 from bot.telegram.updates import RawUpdate
 from bot.web import InboundRoute
 from config.waiting import Backoff
@@ -78,8 +78,8 @@ class TokenWatch:
         self._published = published
         self._token = token
         self._now = now
-        self._began: float | None = None
-        self._nothing_else_since: float | None = None
+        self._first_refused_at: float | None = None
+        self._refused_since: float | None = None
         self.tell: Callable[[timedelta], Awaitable[None]] | None = None
 
     async def is_wrong(self, bot: Bot) -> bool:
@@ -105,9 +105,9 @@ class TokenWatch:
     def refused(self) -> str:
         """Record a refusal. Return a description for the health report."""
         now = self._now()
-        self._began = now if self._began is None else self._began
-        self._nothing_else_since = now if self._nothing_else_since is None else self._nothing_else_since
-        seconds = round(now - self._nothing_else_since)
+        self._first_refused_at = now if self._first_refused_at is None else self._first_refused_at
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        seconds = round(now - self._refused_since)
         if not self.is_permanent:
             log.warning("token_refused", seconds=seconds, remedy="it has worked before; trying again")
             return "the token is refused, which has worked before"
@@ -117,18 +117,18 @@ class TokenWatch:
     @property
     def is_permanent(self) -> bool:
         """Return True if all requests were refused for so long that someone has to check the token."""
-        since = self._nothing_else_since
+        since = self._refused_since
         return since is not None and self._now() - since >= PERMANENT_REFUSAL_SECONDS
 
-    def failed_otherwise(self) -> None:
-        self._nothing_else_since = None
+    def record_other_failure(self) -> None:
+        self._refused_since = None
 
     async def accepted(self) -> None:
         """Record that the token works, and notify the owner of long refusals. The next call retries a failed notice."""
-        self._nothing_else_since = None
-        if self._began is None:
+        self._refused_since = None
+        if self._first_refused_at is None:
             return
-        lasted = self._now() - self._began
+        lasted = self._now() - self._first_refused_at
         if lasted >= MIN_REPORTED_SECONDS and self.tell is not None:
             try:
                 await self.tell(timedelta(seconds=round(lasted)))
@@ -136,7 +136,7 @@ class TokenWatch:
                 log.warning("refusal_not_told", reason=error.loggable)
                 return
         log.info("token_accepted_again", seconds=round(lasted))
-        self._began = None
+        self._first_refused_at = None
 
 
 class Contact:
@@ -156,25 +156,25 @@ class Contact:
         self.pulse.succeeded()
         self._backoff.reset()
 
-    async def rest_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
+    async def wait_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
         """Wait after an error, for a rate limit as long as Telegram asks, within bounds."""
         if isinstance(error, InvalidToken):
             reason = self._token.refused()
-            await self.rest(reason, PERMANENT_REFUSAL_PAUSE_SECONDS if self._token.is_permanent else 0)
+            await self.wait(reason, PERMANENT_REFUSAL_PAUSE_SECONDS if self._token.is_permanent else 0)
             return
-        self._token.failed_otherwise()
+        self._token.record_other_failure()
         if isinstance(error, Conflict):
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
             if self._replication is not None:
                 self.pulse.step(within=MAX_CHECK_SECONDS)
                 await self._replication.check_lease(refresh=True)
-            await self.rest("another program polls with this token")
+            await self.wait("another program polls with this token")
             return
-        log.warning("telegram_unreachable", reason=reason_of(error), remedy=remedy)
+        log.warning("telegram_unreachable", reason=describe_error(error), remedy=remedy)
         pause = to_send_failure(error).pause if isinstance(error, RetryAfter) else 0
-        await self.rest(reason_of(error), min(pause, MAX_FLOOD_PAUSE_SECONDS))
+        await self.wait(describe_error(error), min(pause, MAX_FLOOD_PAUSE_SECONDS))
 
-    async def rest(self, reason: str, at_least: float = 0) -> None:
+    async def wait(self, reason: str, at_least: float = 0) -> None:
         self.pulse.failed(reason)
         self.pulse.step(within=self._backoff.pause(at_least) + SLACK_SECONDS)
         await self._backoff.wait(at_least)
@@ -203,11 +203,11 @@ class Poller:
             try:
                 await self._poll()
             except TelegramError as error:
-                await self.contact.rest_after(error)
+                await self.contact.wait_after(error)
             except Exception as error:
                 # For example, the disk is full. The updates were not confirmed, so Telegram sends them again
                 log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
-                await self.contact.rest("what was received can't be kept")
+                await self.contact.wait("what was received can't be kept")
             else:
                 await self.contact.succeeded()
 
@@ -252,7 +252,7 @@ class Webhook:
     inbound_routes: dict[str, InboundRoute]
     url: str
     secret: str
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _received: bool = field(default=False, init=False)
 
     async def run(self) -> None:
@@ -273,7 +273,7 @@ class Webhook:
                     trouble = await self._check(is_set=is_set)
             except TelegramError as error:
                 remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
-                await self.contact.rest_after(error, remedy)
+                await self.contact.wait_after(error, remedy)
                 continue
             is_set = True
             await self.contact.succeeded()
@@ -310,7 +310,7 @@ class Webhook:
             log.warning("webhook_unreadable", bytes=len(body))
             return HTTPStatus.BAD_REQUEST, "that is no update\n"
         try:
-            async with self._turn:  # In order of arrival
+            async with self._lock:  # In order of arrival
                 await self.receive([update])
         except Exception:
             # For example, the disk is full. Telegram sends it again
@@ -327,4 +327,4 @@ def _update_in(body: bytes) -> RawUpdate | None:
     try:
         return RawUpdate.of(json.loads(body))
     except (ValueError, RecursionError, MemoryError):
-        return RawUpdate.in_unreadable(body)
+        return RawUpdate.find_in_invalid_json(body)

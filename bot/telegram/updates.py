@@ -14,7 +14,7 @@ from telegram.constants import ChatType
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.features import is_ephemeral, message_key
-from bot.telegram.media import content_of, files_of, origin_of, plain_name, rich_text, text_of
+from bot.telegram.media import get_files, get_origin, get_text, parse_content, plain_name, rich_text
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival
@@ -104,7 +104,7 @@ class RawUpdate:
             return cls(number, _outline(number, _number(message.get("chat")), _number(message.get("from"))))
 
     @classmethod
-    def in_unreadable(cls, body: bytes) -> RawUpdate | None:
+    def find_in_invalid_json(cls, body: bytes) -> RawUpdate | None:
         """Return the first update in invalid JSON, reduced to the ids that are needed to notify the sender."""
         number, chat, sender = (
             0 if match is None else int(match[1])
@@ -130,52 +130,52 @@ def _outline(number: int, chat: int, sender: int) -> str:
 
 def read_update(payload: str, bot: Bot) -> Update:
     """Parse a payload. Raises many types of exception if the library can't read it."""
-    update: Update = Update.de_json(json.loads(payload, parse_int=_within), bot)
+    update: Update = Update.de_json(json.loads(payload, parse_int=_parse_int), bot)
     return update
 
 
-def _within(number: str | int) -> int:
+def _parse_int(number: str | int) -> int:
     number = int(number)
     if not -MAX_INTEGER <= number <= MAX_INTEGER:
         raise ValueError("a number that is too large")
     return number
 
 
-def as_new(payload: str) -> str:
+def as_new_message(payload: str) -> str:
     """Return the payload of an edit as if it was a new message."""
     update = json.loads(payload)
     update["message"] = update.pop("edited_message")
     return json.dumps(update, ensure_ascii=False)
 
 
-def sender_of(update: RawUpdate, channel: Channel) -> IncomingMessage | None:
+def identify_sender(update: RawUpdate, channel: Channel) -> IncomingMessage | None:
     """Return a message without text that identifies the sender of an unreadable update, or None if that is impossible.
 
     A button press needs only the id of its query. Its user and chat may be unknown: 0.
     """
     payload = json.loads(update.payload)
     if isinstance(query := payload.get("callback_query"), dict):
-        return _press_of(query, channel)
+        return _parse_raw_press(query, channel)
     message = payload.get("message") or payload.get("edited_message")
     try:
-        chat, user = _within(message["chat"]["id"]), _within(message["from"]["id"])
+        chat, user = _parse_int(message["chat"]["id"]), _parse_int(message["from"]["id"])
         private = message["chat"]["type"] == ChatType.PRIVATE
-        return IncomingMessage(_unread(chat, channel), user, private, edited=False)
+        return IncomingMessage(_empty_arrival(chat, channel), user, private, edited=False)
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def _press_of(query: dict[str, Any], channel: Channel) -> IncomingMessage | None:
+def _parse_raw_press(query: dict[str, Any], channel: Channel) -> IncomingMessage | None:
     if not isinstance(query.get("id"), str):
         return None
     sender, message = query.get("from"), query.get("message")
     user, chat = _number(sender), _number(message.get("chat") if isinstance(message, dict) else None)
     language = sender.get("language_code") if isinstance(sender, dict) else None
-    arrival = replace(_unread(chat, channel), language=language if isinstance(language, str) else None)
+    arrival = replace(_empty_arrival(chat, channel), language=language if isinstance(language, str) else None)
     return IncomingMessage(arrival, user, private=user == chat, edited=False, press=Press(query["id"], ""))
 
 
-def _unread(chat: int, channel: Channel) -> Arrival:
+def _empty_arrival(chat: int, channel: Channel) -> Arrival:
     return Arrival(Address(CHANNEL, str(chat)), "", Provenance.TYPED, datetime.now(UTC), channel)
 
 
@@ -185,15 +185,15 @@ def _number(of: object) -> int:
     return number if isinstance(number, int) and abs(number) <= MAX_INTEGER else 0
 
 
-def _stopped(stopped: dict[str, Any], channel: Channel) -> IncomingMessage:
+def _parse_stop(stopped: dict[str, Any], channel: Channel) -> IncomingMessage:
     """Return a /stop message for a press on Stop under a draft. Only private chats have drafts."""
-    user, topic = _within(stopped["chat"]["id"]), stopped.get("message_thread_id")
+    user, topic = _parse_int(stopped["chat"]["id"]), stopped.get("message_thread_id")
     address = Address(CHANNEL, str(user), str(topic) if topic else None)
     arrival = Arrival(address, "/stop", Provenance.TYPED, datetime.now(UTC), channel, speaker_id=str(user))
     return IncomingMessage(arrival, user, private=True, edited=False)
 
 
-def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
+def _parse_press(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
     """Return a message for a press of a button, without the button's command."""
     message = query.message
     if message is None or query.data is None:  # A game, or an inline message
@@ -227,7 +227,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
 def _quoted(message: Message, me: User) -> Passage | None:
     """Return the message that is replied to, or the quoted part of it. Return None if it has no text."""
     replied = message.reply_to_message
-    whole = text_of(replied) if replied is not None else None
+    whole = get_text(replied) if replied is not None else None
     wording = message.quote.text if message.quote is not None else whole
     if not wording:
         return None
@@ -246,7 +246,7 @@ def _quoted_files(message: Message, me: User) -> tuple[MediaFile, ...]:
     replied = message.reply_to_message
     if replied is None or _is_by(replied, me) or message.media_group_id is not None:
         return ()
-    return files_of(replied, quoted=True)
+    return get_files(replied, quoted=True)
 
 
 def _is_by(message: Message, user: User) -> bool:
@@ -331,9 +331,9 @@ class UpdateParser:
             kept: whether to treat the update as addressed to the bot.
         """
         if update.callback_query is not None:
-            return _pressed(update.callback_query, self._channel)
+            return _parse_press(update.callback_query, self._channel)
         if isinstance(stopped := update.api_kwargs.get(STOPPED), dict):
-            return _stopped(stopped, self._channel)
+            return _parse_stop(stopped, self._channel)
         guest = update.guest_message
         message = update.message or update.edited_message or guest
         if message is None or message.from_user is None or message.is_automatic_forward:
@@ -342,7 +342,7 @@ class UpdateParser:
         anonymous = message.sender_chat is not None
         if message.from_user.is_bot and not anonymous:
             return None
-        content = content_of(update)
+        content = parse_content(update)
         if content is None:
             return None
         private = message.chat.type == ChatType.PRIVATE
@@ -370,7 +370,7 @@ class UpdateParser:
             quoted=_quoted(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,
-            origin=origin_of(message),
+            origin=get_origin(message),
             language=message.from_user.language_code,
         )
         replied = message.reply_to_message

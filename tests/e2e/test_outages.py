@@ -138,7 +138,7 @@ async def test_only_ten_minutes_of_nothing_else_are_a_refusal_for_good_and_it_is
         assert "worked before" in token.refused()
         stopwatch.now += PERMANENT_REFUSAL_SECONDS - 1
         assert "worked before" in token.refused()
-        token.failed_otherwise()
+        token.record_other_failure()
         stopwatch.now += 2
         token.refused()
         assert [token.is_permanent] == [False]
@@ -160,7 +160,7 @@ async def test_the_owner_reads_once_of_refusals_that_lasted_and_of_none_that_wer
     assert told == []
     token.refused()
     stopwatch.now += 65
-    token.failed_otherwise()
+    token.record_other_failure()
     await token.accepted()
     await token.accepted()
     assert told == [timedelta(seconds=65)]
