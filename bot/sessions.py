@@ -127,8 +127,6 @@ class SessionQueues:
 
 @dataclass(eq=False)
 class SessionRunner:
-    """Passes arrivals to commands and the pipeline, with one queue per session."""
-
     queues: SessionQueues
     command_runner: CommandRunner
     pipeline: Pipeline
@@ -200,7 +198,6 @@ class SessionRunner:
         return arrival.task is None and self.command_runner.find_command(arrival) is None
 
     def starts_immediately(self, arrival: Arrival) -> bool:
-        """Return True if work on an arrival will start as soon as it is submitted."""
         command = self.command_runner.find_command(arrival)
         return (command is not None and command.immediate) or self.queues.is_idle(arrival.address.session_id)
 

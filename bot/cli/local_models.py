@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    """Print the local models of the catalogue, then other files that were downloaded from the hub."""
     from bot.local_choice import memory_bytes
     from pipeline.local.model_files import is_present, pulled_files
 
@@ -119,7 +118,6 @@ def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
 
 
 def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: LocalModel | HubFile) -> None:
-    """Print the setting that selects a model, unless it is selected already."""
     from bot.local_choice import choose_local
 
     location = fetched.location

@@ -134,7 +134,6 @@ def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows i
 
 
 def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
-    """Write a server into the file, and leave everything else in it unchanged."""
     document, servers = _document(path)
     servers[name] = entry
     _write(path, document)

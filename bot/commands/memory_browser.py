@@ -273,7 +273,6 @@ def _with_source(entry: Entry) -> str:
 
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:
-    """Return the lines of MEMORY.md that belong to no entry, each with the command to forget it."""
     if not lines:
         return _("MEMORY.md says nothing besides the entries.")
     shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE_SIZE]]
@@ -282,7 +281,6 @@ def format_lines(lines: Sequence[NamedMemory]) -> str:
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
-    """Return a button for each memory to forget it. /undo restores it."""
     return tuple(
         (Button(f"{_('Forget')}: {in_line(memory.content, MAX_LABEL_CHARS)}", memory.forget),) for memory in memories
     )
@@ -336,7 +334,6 @@ def _page_of(argument: str) -> tuple[str, int]:
 
 
 def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
-    """Return a button for each kind and for MEMORY.md, and one for unconfirmed memories if there are any."""
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
     kinds += [Button(f"{FILE} ({of_file})", f"/memory {FILE}", in_place=True)] if of_file else []
     rows = in_rows(kinds, KINDS_PER_ROW)

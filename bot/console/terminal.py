@@ -229,7 +229,6 @@ class _Chat:
         return keys
 
     def _send_later(self, event: KeyPressEvent) -> None:
-        """Queue a message during an answer. Commands such as /stop run at once."""
         buffer = event.current_buffer
         text = buffer.text
         buffer.append_to_history()

@@ -25,7 +25,6 @@ log = structlog.get_logger(__name__)
 MAX_WAITING = 200
 """Maximum queue length. Older messages are left to the consolidation of their conversations."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10 * 60.0, 24 * 60 * 60.0
-"""Pauses before corrections without a judgement are tried again."""
 
 
 @dataclass(eq=False)

@@ -36,7 +36,6 @@ log = structlog.get_logger(__name__)
 
 JOB = "replica"
 CHECK_INTERVAL_SECONDS = 300.0
-"""Seconds between checks that the replica can be written and is still held by this machine. Each writes one row."""
 FILES_CHECK_INTERVAL_SECONDS = 1.0
 _FILES_SHARE = 50
 """Checking the files takes at most 1/50 of the time."""
@@ -169,11 +168,6 @@ class Replication:
                 self._taken_by = f"{lease.machine} since {lease.at}"
 
     async def check_lease(self, *, refresh: bool = False) -> None:
-        """Raise ConfigurationError if another machine has taken over.
-
-        Args:
-            refresh: whether to read the lease now.
-        """
         if refresh:
             await self.check()
         if self._taken_by is not None:

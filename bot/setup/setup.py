@@ -81,7 +81,6 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
 
 
 def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalModel:
-    """Offer the model servers of this machine, other endpoints, and the embedded models."""
     fitting = load_catalogue().fitting(memory_bytes())
     embedded = [model for model in fitting if model.is_measured]
     embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]

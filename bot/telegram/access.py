@@ -329,7 +329,6 @@ class AccessControl:
             await self._answer(address, text, (row,), unasked=True)
 
     async def _owners(self) -> list[int]:
-        """Return the users who are notified about the whole bot."""
         # Ids in the settings belong to the owner or were added by the owner
         claimed = (await self.access.owners())[:1]
         return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]

@@ -73,7 +73,6 @@ class CallbackHandler:
             self.reject(message)
 
     async def _answer_in_their_language(self, message: IncomingMessage, text: str) -> None:
-        """Answer a rejected press in the language of the user's Telegram app."""
         with use_language(message.arrival.language):
             await self._answer(message, _(text))
 

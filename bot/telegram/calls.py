@@ -185,7 +185,6 @@ def get_thread_id(address: Address) -> int | None:
 
 
 def message_parameters(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
-    """Return the parameters of a new message that don't depend on its content."""
     where: dict[str, Any] = {
         "chat_id": get_chat_id(address),
         "message_thread_id": get_thread_id(address),

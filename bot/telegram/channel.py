@@ -132,11 +132,9 @@ class TelegramChannel:
         return True
 
     async def may_manage(self, arrival: Arrival) -> bool:
-        """Return True for administrators and the owner in a group, and for the user of a private chat."""
         return await self._access.may_manage(arrival)
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        """Return True for the user who claimed the bot, and for users in TELEGRAM_ALLOWED_IDS."""
         return await self._access.is_owner(int(arrival.speaker_id or 0))
 
     def waits(self, arrival: Arrival) -> None:
@@ -147,7 +145,6 @@ class TelegramChannel:
         self._reactions.show_begun(arrival)
 
     def speak(self, arrivals: list[Arrival], answer: str) -> None:
-        """Send an answer as a voice message too, if the chat wants it."""
         if self._voice.wants(arrivals):
             self._tasks.start(self._voice.send(arrivals[-1], answer), "speech")
 

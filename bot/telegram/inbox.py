@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SWEEP_INTERVAL_SECONDS = 5.0
-"""Seconds between sweeps of the inbox, for items that could not be handled or finished."""
 MAX_RETRY_PAUSE_SECONDS = 300.0
 """Maximum number of seconds before an unfinished item is tried again."""
 _ANONYMOUS = N_(

@@ -88,7 +88,6 @@ class Menu:
         await self._once(what, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
 
     async def _once(self, what: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
-        """Call `tell` unless Telegram shows this already."""
         if not await self._published.is_shown(what, shown):
             await tell()
             await self._published.keep(what, shown)

@@ -44,7 +44,7 @@ DRAFT_INTERVAL_SECONDS = 0.7
 MAX_DRAFT_CHARS = 3_000
 """Number of characters that a draft shows of the end of a long answer."""
 EDIT_INTERVAL_SECONDS = 5.0
-"""Seconds between two edits in a group, where Telegram allows 20 messages a minute, including replies."""
+"""Interval of edits in a group, where Telegram allows 20 messages a minute, including replies."""
 RETRY_SECONDS = 0.2
 MIN_FIRST_EDIT_CHARS = 40
 """Minimum number of characters of the first message that will be edited."""

@@ -226,7 +226,6 @@ class Receiver:
         return self.parser.parse(read)
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
-        """Set an unreadable update aside, and tell its sender."""
         # Not the text of the error, which may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
         sender = identify_sender(update, self.channel)

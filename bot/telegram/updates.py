@@ -289,7 +289,6 @@ def _words(text: str) -> list[str]:
 
 
 def _without_mention(text: str, me: User) -> str:
-    """Remove the bot's name from a text, with or without a command before it."""
     at = text.lower().find(f"@{me.username}".lower())
     if at < 0:
         return text

@@ -80,7 +80,6 @@ class PageData:
         return {}
 
     async def search(self, words: str) -> Json:
-        """Find memories, and exchanges with their context."""
         if not words.strip():
             return {"found": []}
         found = []
@@ -160,7 +159,6 @@ class PageData:
         }
 
     async def import_file(self, path: Path, *, look: bool) -> Json:
-        """Import an export of another program, or only report its content. Raises ImportRefused."""
         if look:
             report = await self.memory.foreign_import.look(path, self.session)
             return {"program": report.program, "text": brief(report), "lines": format_left_out(report)}
