@@ -192,7 +192,7 @@ async def open_app(
             # Litestream pauses during erasures. Otherwise its copies would keep the erased text
             memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
-        # zone_of and notices_of read this cache
+        # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # The disk may be full. The next start retries
             await memory.ledger.finish_edits()
