@@ -84,8 +84,8 @@ def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalMode
         return catalogue.local(settings.llm_model)
     default = catalogue.local()
     in_order = (default, *(model for model in catalogue.local_models if model is not default))
-    here = (model for model in in_order if is_present(model, settings.models_dir))
-    return next(here, None) or catalogue.last_resort(memory_bytes())
+    present = (model for model in in_order if is_present(model, settings.models_dir))
+    return next(present, None) or catalogue.last_resort(memory_bytes())
 
 
 def memory_bytes() -> int:

@@ -158,9 +158,9 @@ def describe_uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> st
     unknown = [name for name in dict.fromkeys(names) if name and not is_counted(name)]
     if not unknown:
         return None
-    what = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
+    noun = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
     return (
-        f"CHAT_DAILY_COST does not limit calls of the {what} not known ({', '.join(unknown)}): set CHAT_DAILY_TOKENS, "
+        f"CHAT_DAILY_COST does not limit calls of the {noun} not known ({', '.join(unknown)}): set CHAT_DAILY_TOKENS, "
         "which limits every model."
     )
 

@@ -113,8 +113,8 @@ class ServiceManager:
         """Create the connection to the manager that started this process, if it expects notifications."""
         microseconds = environment.get("WATCHDOG_USEC", "")
         # Child processes inherit the variables, but only the process with this id is watched
-        ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        watched = ours and microseconds.isdecimal() and int(microseconds) > 0
+        is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        watched = is_ours and microseconds.isdecimal() and int(microseconds) > 0
         return cls(environment.get("NOTIFY_SOCKET") or None, int(microseconds) / 1_000_000 if watched else None)
 
     def tell(self, *lines: str) -> None:

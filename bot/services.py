@@ -137,15 +137,15 @@ class MemoryServices:
 
 def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:
     """Create the replica at `url` or at the address in the settings. Return None without an address."""
-    place = url or settings.replica_url
-    if place is None:
+    address = url or settings.replica_url
+    if address is None:
         return None
     access_key, secret_key = (
         key.get_secret_value() if key is not None else None
         for key in (settings.replica_access_key, settings.replica_secret_key)
     )
-    there = ReplicaPlace(place, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
-    return Replica(there, settings.mneme_data_dir, clock)
+    place = ReplicaPlace(address, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
+    return Replica(place, settings.mneme_data_dir, clock)
 
 
 def create_decay(settings: Settings) -> Decay:

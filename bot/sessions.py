@@ -114,11 +114,11 @@ class SessionQueues:
                 # Before the cancel: the pipeline uses it to tell a /stop from a shutdown
                 queue.turn.stop_requested = True
             step.cancel()
-        held = [replace(arrival, held=True) for arrival in queue.waiting]
-        queue.waiting = deque(held)
-        for channel in {id(a.channel): a.channel for a in held}.values():
-            await channel.hold([a for a in held if a.channel is channel])
-        if held:
+        held_arrivals = [replace(arrival, held=True) for arrival in queue.waiting]
+        queue.waiting = deque(held_arrivals)
+        for channel in {id(a.channel): a.channel for a in held_arrivals}.values():
+            await channel.hold([a for a in held_arrivals if a.channel is channel])
+        if held_arrivals:
             await self._sessions.set_state(session_id, SessionState.PAUSED)
         # `await step` would raise the exception of the step
         await asyncio.wait([step])
@@ -190,8 +190,8 @@ class SessionRunner:
 
     def active_inbox_ids(self) -> set[int]:
         queues = self.queues.all()
-        held = [arrival for queue in queues for arrival in (*queue.waiting, *queue.working)]
-        return set(inbox_ids([*held, *self._immediate.values()]))
+        arrivals = [arrival for queue in queues for arrival in (*queue.waiting, *queue.working)]
+        return set(inbox_ids([*arrivals, *self._immediate.values()]))
 
     def _is_message(self, arrival: Arrival) -> bool:
         """Return True if an arrival may share a turn: it is neither a command nor a task."""
@@ -347,7 +347,7 @@ class SessionRunner:
             raise
         if isinstance(result, RunAgain):
             # Each with the data of the command's own arrival, which the new turn finishes
-            again = [
+            arrivals = [
                 replace(
                     arrival,
                     text="" if message.media else message.content,
@@ -361,7 +361,7 @@ class SessionRunner:
                 for message in result.messages
             ]
             language = await self.languages.of(arrival)
-            turn = self._create_turn(result.session, again, result.turn_id)
+            turn = self._create_turn(result.session, arrivals, result.turn_id)
             if queue is not None:
                 queue.turn = turn
             with use_language(language):

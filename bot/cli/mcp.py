@@ -73,9 +73,9 @@ def list_servers() -> None:
     if config.is_empty:
         typer.echo(f"There are none in {path}: add one with `mneme mcp add`.", err=True)
     for server in config.servers:
-        what = server.transport
+        transport = server.transport
         # Arguments and the rest of an address may contain keys
-        typer.echo(f"{server.name}  {what.host if isinstance(what, HttpServer) else what.command}")
+        typer.echo(f"{server.name}  {transport.host if isinstance(transport, HttpServer) else transport.command}")
     for name, trouble in config.troubles.items():
         typer.echo(f"{name}  {trouble}")
 

@@ -270,8 +270,8 @@ def recall(
 
 
 def _mention(hit: Hit) -> str:
-    what = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
-    return f"{hit.owner}  {to_text(hit.created_at)}  {what}  {' '.join(hit.content.split())}"
+    label = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
+    return f"{hit.owner}  {to_text(hit.created_at)}  {label}  {' '.join(hit.content.split())}"
 
 
 def export_memory(

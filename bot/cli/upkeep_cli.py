@@ -55,8 +55,8 @@ def backup(
             typer.confirm(f"{target} is an earlier backup. Replace it?", abort=True)
         typer.echo(f"{_count_contents(backup_service.write(target))} are in {target}.")
         return
-    made, removed = backup_service.rotate(target, rotate)
-    typer.echo(f"{made} was written" + (f", {removed} older removed." if removed else "."))
+    written, removed = backup_service.rotate(target, rotate)
+    typer.echo(f"{written} was written" + (f", {removed} older removed." if removed else "."))
 
 
 def restore(

@@ -103,10 +103,10 @@ class MemoryQueries:
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._search(owner, searched["words"], hint)
-        what, page = _page_of(call.argument)
+        subject, page = _page_of(call.argument)
         counts = await self.services.entries.counts(owner)
         kinds = (*Kind, *counts)
-        kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(what.lower())
+        kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(subject.lower())
         # If the kind has no such page, the argument can only be the name of an entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
             return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
@@ -135,8 +135,8 @@ class MemoryQueries:
         pages = _pages(len(hits))
         head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
         after = f"\n\n{format_lines(of_file)}{hint}" if of_file else hint
-        ways, here = (_("Back"), _("More")), hits[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-        return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
+        labels, shown_hits = (_("Back"), _("More")), hits[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+        return _page(head, f"{SEARCH} {words}", (page, pages), shown_hits, labels, after)
 
     async def _overview(self, owner: str, page: str | None) -> CommandResult:
         counts = await self.services.entries.counts(owner)
@@ -341,22 +341,27 @@ def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> 
 
 
 def _page(
-    head: str, listed: str, place: tuple[int, int], memories: Sequence[Entry | Hit], ways: Sequence[str], after: str
+    head: str,
+    listed: str,
+    position: tuple[int, int],
+    memories: Sequence[Entry | Hit],
+    labels: Sequence[str],
+    after: str,
 ) -> Answer:
     """Return a page of memories with a button for each, and buttons for the previous and next page.
 
     Args:
         listed: the argument of /memory that lists these memories.
-        place: page number and number of pages.
-        ways: labels of the buttons back and forth.
+        position: page number and number of pages.
+        labels: texts of the buttons back and forth.
     """
-    page, pages = place
+    page, pages = position
     if page < pages:
         head += " " + _("{command} shows more.", command=f"/memory {listed} {page + 1}")
     lines = [_line(memory) for memory in memories]
     neighbours = [
         Button(label, f"/memory {listed} {to}", in_place=True)
-        for label, to in zip(ways, (page - 1, page + 1), strict=True)
+        for label, to in zip(labels, (page - 1, page + 1), strict=True)
         if 1 <= to <= pages
     ]
     return Answer("\n".join([head, "", *lines]) + after, (*_memory_buttons(memories), (*neighbours, _all_kinds())))

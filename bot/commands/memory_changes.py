@@ -146,9 +146,9 @@ class MemoryCommands:
     async def _forget_one(self, owner: str, argument: str) -> CommandResult:
         """Forget the entry with a name, or offer memories that match the words."""
         if (line := _LINE.fullmatch(argument)) is not None:
-            said, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
-            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
-            return Answer(text, ((undo_button(change, said),),)) if change is not None else text
+            content, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
+            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(content))
+            return Answer(text, ((undo_button(change, content),),)) if change is not None else text
         quoted = await quoted_name(self.services.entries, owner, argument)
         if quoted is None and not argument.startswith("#") and (offer := await self._offer_named(owner, argument)):
             return offer
@@ -157,10 +157,10 @@ class MemoryCommands:
             and not argument.startswith("#")
             and await self.services.entries.holder(owner, argument) is None
         ):
-            meant = await self.services.lookup.meant_by(argument, owner)
-            if meant:
-                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in meant]
-                return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(meant))
+            matches = await self.services.lookup.meant_by(argument, owner)
+            if matches:
+                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in matches]
+                return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(matches))
         entry = await self.services.entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
         return await self._undoable(text, entry, editable=False)

@@ -56,17 +56,17 @@ class ReminderCommands:
                 _("Just tell me what to remind you of and when, such as: remind me tomorrow at 9 to call Ann.")
             )
         reminder = await self.service.accept(call.session.owner, _number(call), call.session.id)
-        again = f", {reminder.rule}" if reminder.is_recurring else ""
+        repetition = f", {reminder.rule}" if reminder.is_recurring else ""
         if reminder.task is not None:
             return _(
                 "I will do this on {hour}: {text} ({command})",
-                hour=f"{_hour(reminder)}{again}",
+                hour=f"{_hour(reminder)}{repetition}",
                 text=in_line(reminder.text),
                 command=f"/cancel_{reminder.id}",
             )
         return _(
             "I will remind you on {hour}: {text} ({command})",
-            hour=f"{_hour(reminder)}{again}",
+            hour=f"{_hour(reminder)}{repetition}",
             text=in_line(reminder.text),
             command=f"/cancel_{reminder.id}",
         )
@@ -85,9 +85,9 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
     zones = sorted({reminder.rule.zone.key for reminder in reminders})
     parts: list[str] = []
     for state, title in titles.items():
-        alike = [_listed(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
-        more = [_("... and {n} more.", n=len(alike) - MAX_LISTED)] if len(alike) > MAX_LISTED else []
-        parts += ["\n".join([title, *alike[:MAX_LISTED], *more])] if alike else []
+        lines = [_listed(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
+        more = [_("... and {n} more.", n=len(lines) - MAX_LISTED)] if len(lines) > MAX_LISTED else []
+        parts += ["\n".join([title, *lines[:MAX_LISTED], *more])] if lines else []
     hours = _("Times are in {zone}.", zone=zones[0]) if len(zones) == 1 else _("Times are in the zone beside each.")
     return "\n\n".join([*parts, f"_{hours}_"])
 
@@ -97,10 +97,10 @@ def _listed(reminder: Reminder, *, zoned: bool) -> str:
     hour = f"{_hour(reminder)}{zone}: " if reminder.next_at else ""
     marks = [_("task")] if reminder.task is not None else []
     marks += [str(reminder.rule)] if reminder.is_recurring else []
-    again = f" ({', '.join(marks)})" if marks else ""
+    suffix = f" ({', '.join(marks)})" if marks else ""
     number = reminder.id
     taps = f"/remind_{number}" if reminder.state is ReminderState.OFFERED else f"/done_{number} /snooze_{number}"
-    return f"- {hour}{in_line(reminder.text)}{again} {taps} /cancel_{number}"
+    return f"- {hour}{in_line(reminder.text)}{suffix} {taps} /cancel_{number}"
 
 
 def _hour(reminder: Reminder) -> str:

@@ -86,9 +86,9 @@ class SettingsCommands:
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
         # A private talk ends with /new, so it has no button here
-        offered = [way for way in settings if not (way[0] == "private" and call.session.private)]
-        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
-        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
+        offered = [setting for setting in settings if not (setting[0] == "private" and call.session.private)]
+        buttons = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
+        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(buttons, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
@@ -183,8 +183,8 @@ class SettingsCommands:
         if chosen:
             await self.services.preferences.change(chat, rich=chosen == "on")
         present = (await self.services.preferences.get(chat)).rich
-        ways = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
-        choice = [_choice(label, text, chosen=value is present) for label, text, value in ways]
+        choices = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
+        choice = [_choice(label, text, chosen=value is present) for label, text, value in choices]
         return Answer(_(_PRESENT_RICH[present]), (tuple(choice), (all_settings(),)))
 
     @command(
@@ -270,7 +270,7 @@ def language_called(name: str) -> str | None:
 
     folded = name.strip().casefold()
     for code in LANGUAGES:
-        if folded in {str(Locale(spoken).languages.get(code)).casefold() for spoken in LANGUAGES}:
+        if folded in {str(Locale(language).languages.get(code)).casefold() for language in LANGUAGES}:
             return code
     return None
 

@@ -37,8 +37,8 @@ class SharingCommands:
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
     async def withdraw(self, call: CommandCall) -> CommandResult:
         entry, change = await self.services.sharing.withdraw(tapped_number(call))
-        again = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
-        return Answer(_no_longer_shared(entry), again)
+        keyboard = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
+        return Answer(_no_longer_shared(entry), keyboard)
 
     @command("reshare", N_("Undo what was taken out"), "NUMBER", access=Access.OWNER, listed=False)
     async def reshare(self, call: CommandCall) -> str:

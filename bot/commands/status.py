@@ -107,8 +107,8 @@ class Status:
         title, meaning = _("Found by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
-        made = await self.embedding.progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
+        progress = await self.embedding.progress(owner)
+        rows = ((_("model"), meaning.embedder.name), (_("texts"), _part_of(progress.done, progress.of)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:

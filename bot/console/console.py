@@ -59,8 +59,8 @@ class ConsoleChannel(Channel, ReplyChannel):
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer without a turn. A file is saved in the current directory."""
         with use_language(arrival.language):
-            where = [] if document is None else [await asyncio.to_thread(_save, document)]
-        self.show_aside("\n\n".join([text, *where]))
+            lines = [] if document is None else [await asyncio.to_thread(_save, document)]
+        self.show_aside("\n\n".join([text, *lines]))
 
     def show_aside(self, text: str) -> None:
         self.replies.append(text)

@@ -69,11 +69,15 @@ class MarkdownStream:
 def _finished_length(text: str) -> int:
     """Return the length of the blocks at the start that later text can't change: all but the last one."""
     # Only whole lines: `2` after a list is a paragraph until a full stop makes it the next item
-    whole = text[: text.rfind("\n") + 1]
-    starts = [token.map[0] for token in _parser().parse(whole) if token.level == 0 and token.map and token.nesting >= 0]
+    complete_lines = text[: text.rfind("\n") + 1]
+    starts = [
+        token.map[0]
+        for token in _parser().parse(complete_lines)
+        if token.level == 0 and token.map and token.nesting >= 0
+    ]
     if len(starts) < 2:
         return 0
-    return sum(len(line) for line in whole.split("\n")[: starts[-1]]) + starts[-1]
+    return sum(len(line) for line in complete_lines.split("\n")[: starts[-1]]) + starts[-1]
 
 
 @cache
@@ -186,9 +190,9 @@ class TerminalChannel(ConsoleChannel):
         if text.strip():
             self._print(_markdown(text))
 
-    def _print(self, what: RenderableType) -> None:
+    def _print(self, content: RenderableType) -> None:
         # Nothing suspends between this and the change of the stream, so the prompt is redrawn after both
-        print_above("\n".join([*self._capture(what), "\n"]), self._console)
+        print_above("\n".join([*self._capture(content), "\n"]), self._console)
 
     def _render_lines(self, markdown: str) -> list[str]:
         width = self._console.width
@@ -197,10 +201,10 @@ class TerminalChannel(ConsoleChannel):
             self._rendered = (markdown, width, self._capture(_markdown(markdown, hyperlinks=False)))
         return self._rendered[2]
 
-    def _capture(self, what: RenderableType) -> list[str]:
+    def _capture(self, content: RenderableType) -> list[str]:
         """Render to lines, without the blank lines that rich adds around lists, tables and code."""
         with self._console.capture() as captured:
-            self._console.print(what)
+            self._console.print(content)
         return captured.get().strip("\n").split("\n")
 
 
@@ -210,10 +214,10 @@ def _markdown(text: str, *, hyperlinks: bool = True) -> RenderableType:
     return Markdown(text, hyperlinks=hyperlinks)
 
 
-def _dim(what: object) -> RenderableType:
+def _dim(content: object) -> RenderableType:
     from rich.text import Text
 
-    return Text(str(what), style="dim", no_wrap=True, overflow="ellipsis")
+    return Text(str(content), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _printable(text: str) -> str:

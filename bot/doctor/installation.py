@@ -136,7 +136,7 @@ def backup_places(data: Path) -> list[Path]:
 
 def nearest_existing(path: Path) -> Path:
     """Return `path`, or its nearest existing parent."""
-    return next(place for place in (path, *path.parents) if place.exists())
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
 def _newest(folders: Iterable[Path]) -> Path | None:
@@ -146,9 +146,9 @@ def _newest(folders: Iterable[Path]) -> Path | None:
 
 
 async def check_disk(context: DoctorContext) -> list[Finding]:
-    place = nearest_existing(context.settings.mneme_data_dir)
-    free = shutil.disk_usage(place).free / 1e6
-    text = f"{free:,.0f} MB are free in {place}"
+    folder = nearest_existing(context.settings.mneme_data_dir)
+    free = shutil.disk_usage(folder).free / 1e6
+    text = f"{free:,.0f} MB are free in {folder}"
     if free < MIN_FREE_MB:
         return [failed("disk", text, MAKE_ROOM)]
     if free < LOW_FREE_MB:

@@ -87,20 +87,20 @@ GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot a
 
 
 async def check_replica(context: DoctorContext) -> list[Finding]:
-    name, there = "replica", create_replica(context.settings, context.clock)
-    if there is None:
+    name, replica = "replica", create_replica(context.settings, context.clock)
+    if replica is None:
         return []
     try:
-        lease = await there.lease()
-        newest = await there.newest(lease.number) if lease is not None else None
+        lease = await replica.lease()
+        newest = await replica.newest(lease.number) if lease is not None else None
     except StoreError as error:
         return [failed_with_error(name, error)]
-    if lease is not None and not there.holds(lease):
-        return [failed(name, f"{there.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
+    if lease is not None and not replica.holds(lease):
+        return [failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
     if newest is None:
-        return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
+        return [note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
     age = max(timedelta(), context.clock() - newest)
-    text = f"{there.place.url} is {age.total_seconds() / 60:.0f} minutes old"
+    text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
     return [warning(name, text, REPLICATE)] if age > MAX_AGE else [ok(name, text)]
 
 
@@ -162,8 +162,8 @@ def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
     if not info.url:
         return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
     if info.url != url:
-        there = "another path there" if _host(info.url) == host else _host(info.url)
-        return failed("webhook", f"Telegram sends the bot's messages to {there}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
+        target = "another path there" if _host(info.url) == host else _host(info.url)
+        return failed("webhook", f"Telegram sends the bot's messages to {target}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
     waiting = info.pending_update_count
     if waiting and info.last_error_message:
         text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
@@ -214,8 +214,8 @@ async def check_embeddings(context: DoctorContext) -> list[Finding]:
             return [ok("embedder", text)]
         database = await Database.open(context.database, patience=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
-        made = await Vectors(database).progress(models.embedder.name)
-        return [ok("embedder", f"{text}; {made.done:,} of {made.of:,} texts have their vectors")]
+        progress = await Vectors(database).progress(models.embedder.name)
+        return [ok("embedder", f"{text}; {progress.done:,} of {progress.of:,} texts have their vectors")]
 
 
 async def check_lightrag(context: DoctorContext) -> list[Finding]:

@@ -95,8 +95,8 @@ def create_mcp_app(app: App, token: str, others: Sequence[BaseRoute]) -> Starlet
 def _security_settings(url: HttpUrl | None) -> TransportSecuritySettings:
     """Accept only requests that name this machine or the public address."""
     # Other web pages can point their domain at 127.0.0.1, and the browser would allow it
-    here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
-    hosts, origins = [*here], [f"http://{name}" for name in here]
+    local_hosts = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
+    hosts, origins = [*local_hosts], [f"http://{name}" for name in local_hosts]
     if url is not None:
         hosts.append(host_header(url))
         origins.append(f"{url.scheme}://{host_header(url)}")

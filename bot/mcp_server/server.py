@@ -117,8 +117,8 @@ class _Serving:
     async def call_tool(self, request: Request, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            there = ", ".join(self._tools)
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}; there are: {there}.")
+            names = ", ".join(self._tools)
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}; there are: {names}.")
         try:
             async with self._room:
                 # Programs read English, regardless of the chat's language

@@ -135,8 +135,8 @@ class CallbackHandler:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
         assert message.press is not None, "only presses come here"  # noqa: S101  # Ensured by the inbox
         button = await self._buttons.find(message.press.button)
-        here = get_chat_id(message.arrival.address)
-        return button if button is not None and get_chat_id(Address.of(button.session_id)) == here else None
+        chat_id = get_chat_id(message.arrival.address)
+        return button if button is not None and get_chat_id(Address.of(button.session_id)) == chat_id else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
         await self._mailbox.done([item.id])

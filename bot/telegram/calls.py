@@ -185,15 +185,15 @@ def get_thread_id(address: Address) -> int | None:
 
 
 def message_parameters(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
-    where: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "chat_id": get_chat_id(address),
         "message_thread_id": get_thread_id(address),
         "disable_notification": silent or None,
         "reply_markup": markup,
     }
     if reply_to and not is_ephemeral(reply_to):
-        where["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
-    return where
+        parameters["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
+    return parameters
 
 
 async def send_part(
@@ -212,17 +212,17 @@ async def send_part(
     receiver: the only user who may see it (`ephemeral_parameters`). The id shows whether that worked.
     """
     silent = silent or isinstance(part, VoiceNote)  # Its text already made a sound
-    where = message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)
+    parameters = message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)
     if receiver is not None:
-        where["api_kwargs"] = ephemeral_parameters(receiver, reply_to)
-    words = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
+        parameters["api_kwargs"] = ephemeral_parameters(receiver, reply_to)
+    caption = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
 
     async def send(what: Chunk) -> str:
         if isinstance(part, Chunk):
-            message = await bot.send_message(text=what.text, entities=what.entities, **where)
+            message = await bot.send_message(text=what.text, entities=what.entities, **parameters)
         elif isinstance(part, VoiceNote):
             message = await bot.send_voice(
-                voice=part.content, filename="answer.ogg", read_timeout=UPLOAD_TIMEOUT_SECONDS, **where
+                voice=part.content, filename="answer.ogg", read_timeout=UPLOAD_TIMEOUT_SECONDS, **parameters
             )
         else:
             message = await bot.send_document(
@@ -230,12 +230,12 @@ async def send_part(
                 caption=what.text or None,
                 caption_entities=what.entities,
                 read_timeout=UPLOAD_TIMEOUT_SECONDS,
-                **where,
+                **parameters,
             )
         return message_key(message, int(receiver.partition(" ")[0]) if receiver is not None else None)
 
     try:
-        return await entities_or_plain(send, words)
+        return await entities_or_plain(send, caption)
     except SendFailed as failure:
         if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
@@ -310,9 +310,9 @@ def _unanswered(error: TelegramError) -> bool:
 
     The library raises its own error from the transport error.
     """
-    cause = error.__cause__
-    return isinstance(cause, httpx.HTTPError) and not isinstance(
-        cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
+    transport_error = error.__cause__
+    return isinstance(transport_error, httpx.HTTPError) and not isinstance(
+        transport_error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
     )
 
 

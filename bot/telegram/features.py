@@ -111,9 +111,9 @@ class ServerFeatures:
         elif unasked:
             self._refusing_chats.add(chat)
 
-    async def _keep(self, what: str, content: object) -> None:
+    async def _keep(self, key: str, content: object) -> None:
         try:
-            await self._published.keep(what, content)
+            await self._published.keep(key, content)
         except StoreError:
             return
 

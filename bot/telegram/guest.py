@@ -77,8 +77,8 @@ class GuestMode:
         if not is_typed or not await self._access.is_owner(message.user_id):
             log.info("guest_query_ignored", user=message.user_id)
             return
-        place = arrival.address.chat_id if self._remembers else str(message.user_id)
-        arrival = replace(arrival, address=Address(GUEST, place), channel=self._channel)
+        chat_id = arrival.address.chat_id if self._remembers else str(message.user_id)
+        arrival = replace(arrival, address=Address(GUEST, chat_id), channel=self._channel)
         if parse_command(arrival.text)[0]:
             with use_language(arrival.language):
                 await self._channel.say(arrival, _(_NO_COMMANDS))

@@ -155,9 +155,9 @@ class InboxWorker:
         if self.access.migrations.is_moving(get_chat_id(arrivals[0].address)):
             return
         try:
-            for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
-                for together in [[item] for item in some] if is_command else [list(some)]:
-                    await self.runner.submit(*together)
+            for is_command, group in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
+                for batch in [[item] for item in group] if is_command else [list(group)]:
+                    await self.runner.submit(*batch)
         except Exception:
             log.exception("arrivals_not_taken", session=arrivals[0].address.session_id)
 
@@ -275,14 +275,14 @@ class InboxWorker:
             await self.channel.say(replace(message.arrival, inbox_id=item.id), given_up([message.arrival]))
 
     async def _handle_edit(
-        self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]
+        self, item: InboxItem, edit: Arrival, meaning: Arrival, pending: dict[int, Arrival]
     ) -> Arrival | None:
         """Apply an edit to its message if that waits, or tell the user that it is too late.
 
         Return an arrival if the edit has to be answered.
 
         Args:
-            says: the edit, or if it answers a question of the bot, the resulting command.
+            meaning: the edit, or if it answers a question of the bot, the resulting command.
         """
         # The update of a live location, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
@@ -290,20 +290,20 @@ class InboxWorker:
             return None
         await asyncio.gather(*self._running_handovers(item.session_id), return_exceptions=True)
         before = next(
-            (a for a in untaken.values() if (a.address, a.message_id) == (edit.address, edit.message_id)), None
+            (a for a in pending.values() if (a.address, a.message_id) == (edit.address, edit.message_id)), None
         )
-        waiting = before or self.runner.queues.replace_waiting(says)
+        waiting = before or self.runner.queues.replace_waiting(meaning)
         if waiting is not None and waiting.inbox_id is not None:
             await self.mailbox.correct(item, waiting.inbox_id, as_new_message(item.payload))
-            return None if before is None else replace(before, text=says.text, files=says.files)
+            return None if before is None else replace(before, text=meaning.text, files=meaning.files)
         former = await self.mailbox.said_before(item, edit.message_id)
         if former is None:
-            return says  # The former version was not addressed to the bot, so it was never read
+            return meaning  # The former version was not addressed to the bot, so it was never read
         read = self._arrival_of(former)
         if _same_content(edit, read):
             await self.mailbox.done([item.id])  # For example, a link got its preview
         elif read is not None and await self._is_remembered(edit, read):
-            return replace(says, corrects=read.text)  # The memory has to follow the edit, so it gets an answer
+            return replace(meaning, corrects=read.text)  # The memory has to follow the edit, so it gets an answer
         else:
             with use_language(await self.runner.languages.of(edit)):
                 # For a private talk that has ended there is no button, since it would store the words

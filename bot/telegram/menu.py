@@ -81,16 +81,16 @@ class Menu:
 
     async def _publish_page(self) -> None:
         """Have the button next to the text field open the memory page, or restore Telegram's own button."""
-        what = self._key("button")
-        if self._page is None and not await self._published.is_any(what):
+        key = self._key("button")
+        if self._page is None and not await self._published.is_any(key):
             return
         button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
-        await self._once(what, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
+        await self._once(key, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
 
-    async def _once(self, what: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
-        if not await self._published.is_shown(what, shown):
+    async def _once(self, key: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
+        if not await self._published.is_shown(key, shown):
             await tell()
-            await self._published.keep(what, shown)
+            await self._published.keep(key, shown)
 
     def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
         """Return the commands of each scope. A group's menu lists only commands that its members may use there."""
@@ -103,8 +103,8 @@ class Menu:
         ]
 
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
-        what, entries = self._key("commands", scope.type, language), self._entries(scope, commands, language)
-        if await self._published.is_shown(what, entries):
+        key, entries = self._key("commands", scope.type, language), self._entries(scope, commands, language)
+        if await self._published.is_shown(key, entries):
             return
         menu = [
             BotCommand(name, description, api_kwargs={_EPHEMERAL: True} if marks else None)
@@ -116,7 +116,7 @@ class Menu:
             # A server that doesn't know the mark drops it, and can't show ephemeral messages either
             await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
             entries = self._entries(scope, commands, language)
-        await self._published.keep(what, entries)
+        await self._published.keep(key, entries)
 
     def _entries(
         self, scope: BotCommandScope, commands: Sequence[Command], language: str
@@ -145,12 +145,12 @@ class Menu:
             texts = {code: no for code, no in texts.items() if await self._published.is_any(self._key(kind, code))}
         else:
             texts = {language: _in(language, text) for language in LANGUAGES}
-        for language, wording in texts.items():
-            what = self._key(kind, language)
-            is_gone = language == SOURCE and present != wording
-            if is_gone or not await self._published.is_shown(what, wording):
-                await tell(wording or None, _code(language))  # None removes the former text
-                await self._published.keep(what, wording)
+        for language, translation in texts.items():
+            key = self._key(kind, language)
+            is_gone = language == SOURCE and present != translation
+            if is_gone or not await self._published.is_shown(key, translation):
+                await tell(translation or None, _code(language))  # None removes the former text
+                await self._published.keep(key, translation)
 
     def _key(self, *parts: str) -> str:
         """Return a key of this bot: the database may be moved to another one."""

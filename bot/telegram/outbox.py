@@ -265,13 +265,13 @@ class OutboxSender:
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        under: Markup = force_reply(item.asks) if is_last and item.asks is not None else markup
+        part_markup: Markup = force_reply(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
         if item.receiver is not None:
-            sent = await self._send_ephemeral(item, item.receiver, address, part, under)
+            sent = await self._send_ephemeral(item, item.receiver, address, part, part_markup)
             if sent:
                 return sent
-        return await send_part(self._bot, address, part, reply_to, under, silent=item.silent)
+        return await send_part(self._bot, address, part, reply_to, part_markup, silent=item.silent)
 
     async def _send_ephemeral(
         self, item: OutboxItem, receiver: str, address: Address, part: Part, markup: Markup

@@ -75,7 +75,7 @@ class Albums:
 
     def take_held(self, album: str | None) -> list[RawUpdate]:
         self.drop_expired()
-        updates = [update for _, of, update in self._held if of == album]
+        updates = [update for _, album_of, update in self._held if album_of == album]
         self._held = deque((held for held in self._held if held[1] != album), maxlen=_MAX_HELD_UPDATES)
         return updates
 

@@ -295,8 +295,8 @@ async def split_reply(markdown: str) -> list[Part]:
             return [*chunks]
     beginning = (await _rendered(first_part(markdown, BEGINNING_UNITS)))[:1]
     shortened = markdown[:MAX_FILE_CHARS]
-    whole = shortened == markdown
-    note = _("The whole answer is in this file.") if whole else _("The beginning of the answer is in this file.")
+    is_whole = shortened == markdown
+    note = _("The whole answer is in this file.") if is_whole else _("The beginning of the answer is in this file.")
     return [*beginning, Chunk(f"[...] {note}"), File(shortened.encode(), shortened)]
 
 

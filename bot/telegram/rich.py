@@ -77,13 +77,13 @@ def _kind(part: object) -> str:
 
 def _without_pictures(source: bytes, code: list[tuple[int, int]]) -> bytes:
     """Escape the exclamation marks of pictures outside of `code` (byte ranges), so that they become links."""
-    parts, begun, at = [], 0, source.find(_PICTURE)
+    parts, start, at = [], 0, source.find(_PICTURE)
     while at >= 0:
         if not any(first <= at < last for first, last in code):
-            parts += [source[begun:at], b"\\"]
-            begun = at
+            parts += [source[start:at], b"\\"]
+            start = at
         at = source.find(_PICTURE, at + 1)
-    return b"".join([*parts, source[begun:]])
+    return b"".join([*parts, source[start:]])
 
 
 async def send_rich(
@@ -105,8 +105,8 @@ async def send_rich(
                 only_rich = {"text": None, "entities": None, "link_preview_options": None, "reply_markup": markup}
                 await bot.edit_message_text("", get_chat_id(address), int(preview_id), api_kwargs=only_rich | content)
                 return preview_id
-            where = message_parameters(address, reply_to, markup, silent=silent)
-            message: Message = await bot.do_api_request(SEND, api_kwargs=where | content, return_type=Message)
+            parameters = message_parameters(address, reply_to, markup, silent=silent)
+            message: Message = await bot.do_api_request(SEND, api_kwargs=parameters | content, return_type=Message)
             return str(message.message_id)
     except TelegramError as error:
         raise to_send_failure(error) from error

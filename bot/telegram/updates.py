@@ -179,9 +179,9 @@ def _empty_arrival(chat: int, channel: Channel) -> Arrival:
     return Arrival(Address(CHANNEL, str(chat)), "", Provenance.TYPED, datetime.now(UTC), channel)
 
 
-def _number(of: object) -> int:
+def _number(container: object) -> int:
     """Return the id of a chat or user in Telegram's JSON, or 0 if it is missing."""
-    number = of.get("id") if isinstance(of, dict) else None
+    number = container.get("id") if isinstance(container, dict) else None
     return number if isinstance(number, int) and abs(number) <= MAX_INTEGER else 0
 
 
@@ -227,11 +227,11 @@ def _parse_press(query: CallbackQuery, channel: Channel) -> IncomingMessage | No
 def _quoted(message: Message, me: User) -> Passage | None:
     """Return the message that is replied to, or the quoted part of it. Return None if it has no text."""
     replied = message.reply_to_message
-    whole = get_text(replied) if replied is not None else None
-    wording = message.quote.text if message.quote is not None else whole
-    if not wording:
+    whole_text = get_text(replied) if replied is not None else None
+    quoted = message.quote.text if message.quote is not None else whole_text
+    if not quoted:
         return None
-    text = wording[:MAX_QUOTED_CHARS]
+    text = quoted[:MAX_QUOTED_CHARS]
     if replied is None or replied.from_user is None:
         return Passage(text, Provenance.FORWARDED)
     if _is_by(replied, me):
@@ -349,9 +349,13 @@ class UpdateParser:
         if content.worded and provenance is Provenance.TYPED:
             provenance = Provenance.FILE
         if guest is None and not private and not kept and message.media_group_id not in self._albums:
-            ours = _is_our_command(text, self._me, self._commands)
-            meant = _is_addressed(message, self._me) if ours is None else ours and provenance is Provenance.TYPED
-            if not meant:
+            is_command = _is_our_command(text, self._me, self._commands)
+            is_addressed = (
+                _is_addressed(message, self._me)
+                if is_command is None
+                else is_command and provenance is Provenance.TYPED
+            )
+            if not is_addressed:
                 return None
         topic = message.message_thread_id if message.is_topic_message else None
         key = message_key(message)

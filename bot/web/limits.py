@@ -121,13 +121,13 @@ class _LimitedRequest:
             return await self._refuse(413, "That is too long.\n")
         loop = asyncio.get_running_loop()
         seconds_left = BODY_SECONDS + self._received / MIN_BODY_BYTES_PER_SECOND - self._waited
-        begun = loop.time()
+        started = loop.time()
         try:
             async with asyncio.timeout(seconds_left):
                 message = await self._receive()
         except TimeoutError:
             return await self._refuse(408, "That took too long.\n")
-        self._waited += loop.time() - begun
+        self._waited += loop.time() - started
         if message["type"] != "http.request":
             return message
         self._received += len(message.get("body", b""))

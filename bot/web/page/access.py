@@ -95,9 +95,9 @@ class OneTimeLink:
 
     async def visitor(self, headers: Headers) -> Visitor | None:
         cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
-        shown = cookies.get(self._cookie, "")
+        session = cookies.get(self._cookie, "")
         is_open = self._until is not None and self._visitor.data.clock() <= self._until
-        return self._visitor if is_open and hmac.compare_digest(shown.encode(), self._session.encode()) else None
+        return self._visitor if is_open and hmac.compare_digest(session.encode(), self._session.encode()) else None
 
     async def _enter(self, request: Request) -> Response:
         token = self.url.rpartition("/")[2]

@@ -85,16 +85,18 @@ class PageData:
         found = []
         for result in await self.memory.recall.recall(words, self.owner, Filter(), MAX_RESULTS, forgotten_too=True):
             hit = result.hit
-            place = {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
-            found.append({"text": result.text, **place})
+            location = (
+                {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
+            )
+            found.append({"text": result.text, **location})
         return {"found": found}
 
     async def conversations(self, before: int | None) -> Json:
         return {"conversations": await self.memory.browser.conversations(self.owner, before)}
 
     async def conversation(self, conversation: int, from_message: int) -> Json:
-        said = await self.memory.browser.conversation(self.owner, conversation, from_message)
-        if not said:
+        messages = await self.memory.browser.conversation(self.owner, conversation, from_message)
+        if not messages:
             raise MemoryRefused(_("This conversation is gone."))
         return {
             "messages": [
@@ -106,7 +108,7 @@ class PageData:
                     "text": message.content,
                     "at": message.created_at.isoformat(),
                 }
-                for message in said
+                for message in messages
             ]
         }
 

@@ -90,12 +90,12 @@ class MiniApp:
 
     async def visitor(self, headers: Headers) -> Visitor | None:
         """Return the user of the pass in a request, or None if there is no valid one."""
-        shown = headers.get(HEADER, "")
-        found = self._passes.get(shown)
+        token = headers.get(HEADER, "")
+        found = self._passes.get(token)
         if found is None:
             return None
         if self._app.clock() > found.until or not await self._is_valid(found):
-            self._passes.pop(shown, None)
+            self._passes.pop(token, None)
             return None
         address = Address(CHANNEL, str(found.user))
         session = await self._app.sessions.get_or_create(address)
@@ -151,10 +151,10 @@ def signed_data(init_data: str, bot_token: str, now: datetime) -> SignedData:
         # The signed text has a line per field, so duplicate names and line breaks would make it ambiguous
         is_plain = len(fields) == len(pairs) and "\n" not in "".join(itertools.chain(*pairs))
         # All other fields are signed, including `signature` (core.telegram.org/bots/webapps, validating data)
-        shown = fields.pop("hash")
+        signature = fields.pop("hash")
         key = hmac.new(b"WebAppData", bot_token.encode(), hashlib.sha256).digest()
         signed = "\n".join(f"{name}={value}" for name, value in sorted(fields.items())).encode()
-        is_signed = hmac.compare_digest(hmac.new(key, signed, hashlib.sha256).hexdigest().encode(), shown.encode())
+        is_signed = hmac.compare_digest(hmac.new(key, signed, hashlib.sha256).hexdigest().encode(), signature.encode())
         if not is_plain or not is_signed:
             raise NotSigned("Telegram has not signed this.")
         at = datetime.fromtimestamp(int(fields["auth_date"]), UTC)
