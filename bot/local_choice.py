@@ -44,12 +44,12 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     """Return the configured local model, or the default for this machine. Raises CatalogueError."""
     own = settings.own_weights
     if own is None:
-        return _catalogued(settings, configured_local(settings, catalogue))
+        return _choose_from_catalogue(settings, configured_local(settings, catalogue))
     file = pulled_file(settings)
     if file is None:
         return LocalChoice(own_model(own, settings.llm_context_tokens), own, "full", None, None)
     if (known := catalogue.local_of_hub(file)) is not None:
-        return _catalogued(settings, known)
+        return _choose_from_catalogue(settings, known)
     if not own.is_file():
         raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
     return LocalChoice(own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
@@ -92,7 +92,7 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _catalogued(settings: Settings, model: LocalModel) -> LocalChoice:
+def _choose_from_catalogue(settings: Settings, model: LocalModel) -> LocalChoice:
     weights = weights_path(model, settings.models_dir)
     model = as_fetched(model, settings.models_dir)
     if not model.is_measured and settings.llm_context_tokens is not None:

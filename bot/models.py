@@ -88,7 +88,7 @@ def create_models(
 ) -> Models:
     """Create the configured models. `stack` closes them."""
     if not settings.has_endpoint:
-        return _embedded(settings, catalogue, memory, stack)
+        return _create_embedded(settings, catalogue, memory, stack)
 
     existing: dict[str, EndpointCapabilities] = {}
 
@@ -192,7 +192,7 @@ def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
     return Contract(part_tokens, is_reliable)
 
 
-def _embedded(
+def _create_embedded(
     settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
 ) -> Models:
     # Imported late, since bots with an endpoint don't need it

@@ -132,7 +132,7 @@ class ServiceManager:
 
 
 @contextlib.asynccontextmanager
-async def reporting(manager: ServiceManager, health: Health, queues: SessionQueues) -> AsyncIterator[None]:
+async def report_status(manager: ServiceManager, health: Health, queues: SessionQueues) -> AsyncIterator[None]:
     """Report the status until the context ends. The signal handler reports the shutdown."""
     if manager.address is None:
         yield

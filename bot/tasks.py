@@ -26,7 +26,7 @@ class BackgroundTasks:
     def start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_done)
         return task
 
     def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
@@ -58,7 +58,7 @@ class BackgroundTasks:
         if not scheduler.running:
             scheduler.start()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background_task_failed", task=task.get_name(), exc_info=error)

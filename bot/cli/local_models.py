@@ -87,7 +87,7 @@ def pull_model(
     catalogue = load_catalogue()
     wanted: LocalModel | HubFile | None
     if name is not None:
-        wanted = _named(catalogue, name)
+        wanted = _find_named(catalogue, name)
     elif settings.own_weights is not None:
         file = pulled_file(settings)
         if file is None or (if_needed and settings.own_weights.is_file()):
@@ -109,7 +109,7 @@ def pull_model(
         _say_how_to_use(settings, catalogue, fetched)
 
 
-def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
+def _find_named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
     if "/" not in name:
         return catalogue.local(name)
     file = parse_hub_file(name)
@@ -154,7 +154,9 @@ def offer_local_server(
         return False
     name = server.models[0]
     if len(server.models) > 1:
-        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda address: _one_of(server, address))
+        name = typer.prompt(
+            "Which model?", default=name, err=True, value_proc=lambda address: _parse_choice(server, address)
+        )
     env_file = env_file or settings_file()
     write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
     typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
@@ -194,7 +196,7 @@ def _fetch(
     return first
 
 
-def _one_of(server: LocalServer, text: str) -> str:
+def _parse_choice(server: LocalServer, text: str) -> str:
     if text.strip() not in server.models:
         raise typer.BadParameter(f"choose one of {', '.join(server.models)}")
     return text.strip()

@@ -154,7 +154,7 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
-    from bot.monitoring import ServiceManager, reporting
+    from bot.monitoring import ServiceManager, report_status
     from bot.services import create_replica
     from bot.telegram.service import run_telegram
     from memory.clock import system_clock
@@ -168,11 +168,11 @@ async def _run(settings: Settings) -> None:
         async with (
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
-            reporting(manager, app.health, app.runner.queues),
+            report_status(manager, app.health, app.runner.queues),
             _metrics_server(app),
             _memory_server(app),
         ):
-            await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
+            await _run_until_signal(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 
 def _metrics_server(app: App) -> AbstractAsyncContextManager[None]:
@@ -193,7 +193,7 @@ def _memory_server(app: App) -> AbstractAsyncContextManager[None]:
     return serve_memory(app)
 
 
-async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
+async def _run_until_signal(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
     """Run `service` until it ends. SIGTERM, Ctrl-C and a closed terminal cancel it, so that it can clean up."""
     task = asyncio.ensure_future(service)
 

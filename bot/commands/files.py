@@ -49,7 +49,7 @@ class ImportCommands:
                 raise WrongArgument(_("There is no file {number}: send it again.", number=number))
             name, content = media.name, await self.sources.fetch(media)
         else:
-            name, content = LIST_NAME, (await self._pasted(call)).encode()
+            name, content = LIST_NAME, (await self._find_pasted_list(call)).encode()
         async with on_disk(name, content) as path:
             done = await self.services.foreign_import.run(path, call.session)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
@@ -73,7 +73,7 @@ class ImportCommands:
             count,
         )
 
-    async def _pasted(self, call: CommandCall) -> str:
+    async def _find_pasted_list(self, call: CommandCall) -> str:
         messages = (await self.services.sessions.transcript(call.session.id)).messages
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):

@@ -75,10 +75,10 @@ class MemoryQueries:
             # Mini Apps open in private chats only
             return await self._overview(call.session.owner, self.page if call.asker is None else None)
         owner = call.session.owner
-        named = await quoted_name(self.services.entries, owner, call.argument)
+        named = await parse_quoted_name(self.services.entries, owner, call.argument)
         if named is not None:
             return await self._entry(owner, named)
-        hint = await also_called(
+        hint = await hint_at_entry(
             self.services.entries,
             owner,
             call.argument,
@@ -103,13 +103,13 @@ class MemoryQueries:
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._search(owner, searched["words"], hint)
-        subject, page = _page_of(call.argument)
+        subject, page = _split_page(call.argument)
         counts = await self.services.entries.counts(owner)
         kinds = (*Kind, *counts)
         kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(subject.lower())
         # If the kind has no such page, the argument can only be the name of an entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
-            return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
+            return await self._list_kind(owner, kind, page, counts.get(kind, 0), hint)
         return await self._entry(owner, call.argument)
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
@@ -122,7 +122,7 @@ class MemoryQueries:
     async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
         """Return a page of entries that match the words. A trailing number that is no page belongs to the words."""
         kinds = tuple(await self.services.entries.counts(owner))
-        words, page = _page_of(argument)
+        words, page = _split_page(argument)
         hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS) if kinds else []
         if page > _pages(len(hits)):
             words, page = argument, 1
@@ -153,7 +153,7 @@ class MemoryQueries:
         rows = rows if page is None else (*rows, (page_button(page),))
         return Answer("\n\n".join(parts), rows)
 
-    async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
+    async def _list_kind(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
         pages = _pages(count)
         if page > pages:
             raise WrongArgument(
@@ -190,7 +190,7 @@ class MemoryQueries:
     async def _mentions(self, argument: str, session: Session) -> str:
         """Return a page of all mentions of a subject. A trailing number that is no page belongs to the subject."""
         owner = session.owner
-        subject, page = _page_of(argument)
+        subject, page = _split_page(argument)
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
@@ -211,13 +211,13 @@ class MemoryQueries:
         return "\n".join([*result_page.lines, *(["", more] if result_page.left else [])])
 
 
-async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
+async def parse_quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
     """Return the name in quotes, or None if there are no quotes or they are part of an entry's name."""
     match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
     return None if match is None or await entries.holder(owner, argument) else match["name"]
 
 
-async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
+async def hint_at_entry(entries: EntryStore, owner: str, name: str, hint: str) -> str:
     """Return a hint to an entry if its name has another meaning in a command, else an empty string.
 
     Args:
@@ -328,7 +328,7 @@ def _pages(count: int) -> int:
     return max(1, -(-count // PAGE_SIZE))
 
 
-def _page_of(argument: str) -> tuple[str, int]:
+def _split_page(argument: str) -> tuple[str, int]:
     match = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9][0-9]{0,5})", argument)
     return (match["what"], int(match["page"])) if match else (argument, 1)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.commands.memory_browser import also_called, forget_keyboard, quoted_name
+from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
 from config.numbers import NUMBER
 from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
@@ -84,7 +84,7 @@ class MemoryCommands:
         owner = call.session.owner
         with_text = _EDIT.fullmatch(call.argument)
         if with_text is None:
-            name = await quoted_name(self.services.entries, owner, call.argument) or call.argument
+            name = await parse_quoted_name(self.services.entries, owner, call.argument) or call.argument
             return _ask_for_text(await self.services.entries.get(owner, name))
         name = with_text["number"] or with_text["name"]
         former = await self.services.entries.get(owner, name)
@@ -109,7 +109,7 @@ class MemoryCommands:
                 count,
             )
             return Answer(text, ((undo_button(change, ""),),))
-        name = await quoted_name(self.services.entries, owner, call.argument) or call.argument
+        name = await parse_quoted_name(self.services.entries, owner, call.argument) or call.argument
         entry = await self.services.entries.confirm(owner, name)
         return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
 
@@ -128,7 +128,7 @@ class MemoryCommands:
                 extent=extent,
                 command=f"/forget all {CONFIRMATION}",
             )
-            warning += await also_called(
+            warning += await hint_at_entry(
                 self.services.entries,
                 owner,
                 ALL,
@@ -149,7 +149,7 @@ class MemoryCommands:
             content, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
             text = _("Forgotten: {content} (/undo brings it back).", content=in_line(content))
             return Answer(text, ((undo_button(change, content),),)) if change is not None else text
-        quoted = await quoted_name(self.services.entries, owner, argument)
+        quoted = await parse_quoted_name(self.services.entries, owner, argument)
         if quoted is None and not argument.startswith("#") and (offer := await self._offer_named(owner, argument)):
             return offer
         if (

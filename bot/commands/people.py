@@ -28,7 +28,7 @@ class AccessCommands:
     usage: UsageLog
 
     @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
-    async def used(self, call: CommandCall) -> str:
+    async def show_usage(self, call: CommandCall) -> str:
         lines = []
         for chat in await self.usage.chats_today():
             spent = await self.usage.today(chat)
@@ -42,7 +42,7 @@ class AccessCommands:
         number, _space, role = call.argument.partition(" ")
         role = role.strip().lower()
         if not self.sharing.enabled or role not in (FAMILY, GUEST):
-            user = _user_in(call)
+            user = _parse_user(call)
             if self.sharing.enabled:
                 return Answer(
                     _("As what may {user} use me? The family reads what is shared; a guest does not.", user=user),
@@ -51,7 +51,7 @@ class AccessCommands:
             await self.access.let_in(user)
             return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
         group = parse_number(number[1:]) if number.startswith("-") else None
-        user = -group if group else _user_in(replace(call, argument=number))
+        user = -group if group else _parse_user(replace(call, argument=number))
         if user > 0:
             await self.access.let_in(user)
         owner = self.access.owner_of(user)
@@ -68,7 +68,7 @@ class AccessCommands:
 
     @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
-        user = _user_in(call)
+        user = _parse_user(call)
         await self.access.refuse(user)
         return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
 
@@ -79,7 +79,7 @@ def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
     return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")
 
 
-def _user_in(call: CommandCall) -> int:
+def _parse_user(call: CommandCall) -> int:
     user = parse_reference(call.argument)
     if not user:  # Ids start at 1
         raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))

@@ -116,7 +116,7 @@ class SettingsCommands:
         chat = call.session.address.owner
         if not call.argument:
             return Answer(_present_language(), await self._language_buttons(chat))
-        code = language_called(call.argument)
+        code = find_language_code(call.argument)
         if code is None and call.argument.lower() != AUTO:
             raise WrongArgument(
                 _(
@@ -143,7 +143,7 @@ class SettingsCommands:
                 **self._now(self.services.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
-        zones = await asyncio.to_thread(zones_called, call.argument)  # The first call loads large tables
+        zones = await asyncio.to_thread(find_zones, call.argument)  # The first call loads large tables
         if len(zones) == 1:
             return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
         if not zones or len(zones) > MAX_OFFERED_ZONES:
@@ -197,7 +197,7 @@ class SettingsCommands:
     async def model(self, call: CommandCall) -> CommandResult:
         chat = call.session.address.owner
         if call.argument:
-            await self.models.choose(chat, self._model_named(call.argument))
+            await self.models.choose(chat, self._find_model(call.argument))
         present = await self.models.of(chat)
         # Asks the endpoint for the context window of its models, which the lines below include
         await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
@@ -208,7 +208,7 @@ class SettingsCommands:
         rows = [(Button(model.name, f"/model {model.name}", in_place=True),) for model in others]
         return Answer("\n".join(lines), (*rows, (all_settings(),)))
 
-    def _model_named(self, target: str) -> str | None:
+    def _find_model(self, target: str) -> str | None:
         """Find a model by its name or an unambiguous part of it. Return None for the default. Raises WrongArgument."""
         if target.casefold() == DEFAULT:
             return None
@@ -262,7 +262,7 @@ class VoiceCommands:
         return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
 
 
-def language_called(name: str) -> str | None:
+def find_language_code(name: str) -> str | None:
     """Return the code of an interface language by its name in any of them, or None."""
     if (code := known_language(name.strip())) is not None:
         return code
@@ -300,9 +300,9 @@ def _no_single_zone(name: str, count: int) -> str:
     )
 
 
-def zones_called(name: str) -> list[str]:
+def find_zones(name: str) -> list[str]:
     """Return the time zones that a name may mean, sorted. Exact names take precedence over prefixes."""
-    folded = _folded(name)
+    folded = _normalize(name)
     if not folded:
         return []
     cities, countries = _zone_names()
@@ -330,14 +330,14 @@ def _zone_names() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     for locale in map(Locale, LANGUAGES):
         named += [(zone, names["city"]) for zone, names in locale.time_zones.items() if "city" in names]
         for zone, country in country_of.items():
-            countries[_folded(locale.territories.get(country, country))].add(zone)
+            countries[_normalize(locale.territories.get(country, country))].add(zone)
     for zone, name in named:
         if "/" in zone and zone_called.get(zone) in country_of:
-            cities[_folded(name)].add(zone_called[zone])
+            cities[_normalize(name)].add(zone_called[zone])
     return cities, countries
 
 
-def _folded(name: str) -> str:
+def _normalize(name: str) -> str:
     """Normalize a name: ignore case, accents and the separators of words."""
     plain = "".join(mark for mark in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(mark))
     return " ".join(re.split(r"[\s_-]+", plain)).strip()

@@ -54,7 +54,7 @@ class Status:
     async def text(self, session: Session) -> str:
         groups = [
             *await self._conversation(session),
-            await self._spending(session),
+            await self._usage(session),
             *await self._memory(session),
             *await self._embeddings(session.owner),
             *await self.tools.groups(session),
@@ -73,7 +73,7 @@ class Status:
         tokens = await self.builder.stable_tokens(session, transcript, model)
         rows = [
             (_("model"), model.name),
-            (_("tokens"), _estimate_of(tokens, window)),
+            (_("tokens"), _format_estimate(tokens, window)),
             (_("messages"), number(messages)),
         ]
         rows += [(_("summarised"), number(compacted))] if compacted else []
@@ -83,24 +83,24 @@ class Status:
         if progress is None:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
         else:
-            tokens_of = _estimate_of(progress.tokens, progress.threshold)
-            messages_of = _part_of(progress.messages, progress.window)
+            tokens_of = _format_estimate(progress.tokens, progress.threshold)
+            messages_of = _format_part(progress.messages, progress.window)
             until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
-    async def _spending(self, session: Session) -> Group:
+    async def _usage(self, session: Session) -> Group:
         """Report today's cost of all models, in all chats or within the limits of this chat."""
         quota = self.usage.quota
         is_limited = quota != Quota()
         spent = await self.usage.today(session.address.owner if is_limited else None)
         tokens, cost = number(spent.tokens), format_cost(spent.cost)
-        rows = [(_("tokens"), tokens if quota.tokens is None else _part_of(spent.tokens, quota.tokens))]
+        rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
             rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
         elif spent.priced:
             rows.append((_("cost"), cost))
         title = _("Today, in this chat") if is_limited else _("Today, in all chats")
-        return Group(title, tuple(rows), notes=_unpriced(spent))
+        return Group(title, tuple(rows), notes=_price_notes(spent))
 
     async def _embeddings(self, owner: str) -> list[Group]:
         """Report the progress of an owner's vectors, or why a configured embedder is missing."""
@@ -108,7 +108,7 @@ class Status:
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
         progress = await self.embedding.progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _part_of(progress.done, progress.of)))
+        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.of)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
@@ -133,19 +133,19 @@ class Status:
             (_("notes of recent days"), number(recent)),
             (_("archives"), number(archives)),
         )
-        return [Group(_("Memory"), rows), await self._activated(session)]
+        return [Group(_("Memory"), rows), await self._activation(session)]
 
     def retention_note(self) -> str:
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
-    async def _activated(self, session: Session) -> Group:
+    async def _activation(self, session: Session) -> Group:
         """Report the number of memories in the last request by layer, and their tokens."""
         reasons = await self.services.activation_log.last(session.id)
         baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
-            (_("rules"), _part_of(rules, baseline) if baseline > rules else number(rules)),
+            (_("rules"), _format_part(rules, baseline) if baseline > rules else number(rules)),
             (_("memories"), number(layers[Layer.CONTEXT])),
             (_("workflows"), number(layers[Layer.PROCEDURES])),
             (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
@@ -170,7 +170,7 @@ def format_cost(cost: float) -> str:
     )
 
 
-def _unpriced(spent: Spent) -> tuple[str, ...]:
+def _price_notes(spent: Spent) -> tuple[str, ...]:
     if not spent.unpriced:
         return ()
     models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)
@@ -191,12 +191,12 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
     return (text,)
 
 
-def _part_of(part: int, whole: int) -> str:
+def _format_part(part: int, whole: int) -> str:
     return _("{part} of {whole}", part=number(part), whole=number(whole))
 
 
-def _estimate_of(part: int, whole: int) -> str:
-    return f"≈ {_part_of(part, whole)}"
+def _format_estimate(part: int, whole: int) -> str:
+    return f"≈ {_format_part(part, whole)}"
 
 
 def _format_duration(seconds: int) -> str:
@@ -221,7 +221,7 @@ class Group:
 
     def __str__(self) -> str:
         lines = [] if self.share is None else [bar(self.share)]
-        lines += [aligned(label, value) for label, value in self.rows]
+        lines += [align(label, value) for label, value in self.rows]
         figures = ["```", *lines, "```"] if lines else []
         return "\n".join([f"**{self.title}**", *figures, *self.notes])
 
@@ -232,7 +232,7 @@ def bar(share: float) -> str:
     return "█" * filled + "░" * (cells - filled) + f"{share:.0%}".rjust(_SHARE_CELLS)
 
 
-def aligned(label: str, value: str) -> str:
+def align(label: str, value: str) -> str:
     """Align a label to the left and its value to the right, with at least one space between them."""
     return label + " " * max(1, WIDTH_CELLS - _cells(label) - _cells(value)) + value
 

@@ -179,7 +179,7 @@ def _host(url: str) -> str:
 async def check_models(context: DoctorContext) -> list[Finding]:
     settings, catalogue = context.settings, load_catalogue()
     if not settings.has_endpoint:
-        return [await asyncio.to_thread(_embedded, context, catalogue)]
+        return [await asyncio.to_thread(_check_embedded, context, catalogue)]
     parts = {
         "model": settings.llm_model,
         "fast model": settings.llm_fast_model,
@@ -192,7 +192,7 @@ async def check_models(context: DoctorContext) -> list[Finding]:
         if name is not None and name not in named.values():
             named[part] = name
     async with _endpoint_store(context) as store:
-        groups = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+        groups = [await _check_endpoint(context, part, name, catalogue, store) for part, name in named.items()]
     findings = [finding for findings in groups for finding in findings]
     if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
         found, _, remedy = trouble.rpartition(": ")
@@ -250,7 +250,7 @@ async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore
             await opened.close()
 
 
-async def _hosted(
+async def _check_endpoint(
     context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
 ) -> list[Finding]:
     settings = context.settings
@@ -299,7 +299,7 @@ def _report_model(
     return ok(part, text)
 
 
-def _embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
+def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
     settings = context.settings
     try:
         choice = choose_local(settings, catalogue)

@@ -119,7 +119,7 @@ class Replication:
         """Return the time since the replica was complete, or None if it never was."""
         return None if self._synced_at is None else max(timedelta(), self._clock() - self._synced_at)
 
-    async def synced(self, max_seconds: float = SYNC_TIMEOUT_SECONDS) -> bool:
+    async def wait_for_sync(self, max_seconds: float = SYNC_TIMEOUT_SECONDS) -> bool:
         """Wait until all commits are replicated. Return False after `max_seconds`."""
         # The bot works without its replica, so after a timeout nothing waits for a while
         if self._client is None or time.monotonic() < self._paused_until:
@@ -157,7 +157,7 @@ class Replication:
             await self._jobs.mark(JOB, self._clock())
         # Ignore the pause after a timeout
         self._paused_until = 0.0
-        await self.synced(CHECK_TIMEOUT_SECONDS)
+        await self.wait_for_sync(CHECK_TIMEOUT_SECONDS)
         if self.age is not None and self.age > MAX_AGE and not self._has_warned and self.tell is not None:
             await self.tell(self.age)
             self._has_warned = True

@@ -112,7 +112,7 @@ class _Serving:
         self._room = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def list_tools(self, request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[self._listed(tool) for tool in self._tools.values()])
+        return ListToolsResult(tools=[self._describe_tool(tool) for tool in self._tools.values()])
 
     async def call_tool(self, request: Request, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -159,7 +159,7 @@ class _Serving:
             raise MnemeError(f"There is no {uri[:80]}: there is {LONG_TERM}, {ENTRIES}NAME and {MESSAGES}NUMBER.")
         return await self._memory.entry(owner, name), "application/json"
 
-    def _listed(self, tool: Tool) -> ListedTool:
+    def _describe_tool(self, tool: Tool) -> ListedTool:
         spec = tool.spec
         reads = tool in self._memory.reading
         return ListedTool(
@@ -184,7 +184,7 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
     named = named or settings.mcp_owner
     if named is not None:
         if named not in owners:
-            raise ConfigurationError(f"{named} has no memory here: {_listed(owners)}.")
+            raise ConfigurationError(f"{named} has no memory here: {_describe_owners(owners)}.")
         return named
     if settings.memory_scope is MemoryScope.SHARED:
         return SHARED_OWNER
@@ -198,9 +198,9 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
     if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
         return console_address("local").owner
     raise ConfigurationError(
-        f"It is not clear whose memory is meant: {_listed(owners)}; name one with --owner or MCP_OWNER."
+        f"It is not clear whose memory is meant: {_describe_owners(owners)}; name one with --owner or MCP_OWNER."
     )
 
 
-def _listed(owners: list[str]) -> str:
+def _describe_owners(owners: list[str]) -> str:
     return f"there is that of {', '.join(owners)}" if owners else "nobody has talked with the bot yet"

@@ -119,7 +119,7 @@ class MemoryTools:
         """Remember a fact about the user. Without words of theirs that bear it out it waits until they confirm it."""
         # Before it is used in a search or shown to a model
         refuse_secret(f"{text}\n{quote}")
-        checked = await self._checked(context, text, quote)
+        checked = await self._check_fact(context, text, quote)
         repeated = _first(checked.repeats)
         if checked.doubt is None and repeated is not None:
             return without_secrets(f"known already as {repeated.name}: {repeated.content}")
@@ -164,10 +164,10 @@ class MemoryTools:
             }
         else:
             entry = await self._memory.entries.get(context.owner, f"#{number}")
-            values = _masked(entry_json(entry))
+            values = _mask_secrets(entry_json(entry))
             metadata = {key: str(value) for key, value in values.items() if value and key not in ("content", "name")}
             document = {
-                "title": _marked(entry.name, entry),
+                "title": _mark_title(entry.name, entry),
                 "text": values["content"],
                 "url": f"{ENTRIES}{percent_encoded(entry.name, safe='')}",
                 "metadata": metadata,
@@ -176,7 +176,7 @@ class MemoryTools:
 
     async def entry(self, owner: str, name: str) -> str:
         """Return an entry as JSON. Raises MemoryRefused if there is no such name."""
-        return _as_json(_masked(entry_json(await self._memory.entries.get(owner, name))))
+        return _as_json(_mask_secrets(entry_json(await self._memory.entries.get(owner, name))))
 
     async def conversation(self, owner: str, message: int) -> str:
         """Return a message with its context. Raises NothingThere."""
@@ -186,7 +186,7 @@ class MemoryTools:
     async def long_term(self, owner: str) -> str:
         return without_secrets(await self._memory.long_term.read(owner))
 
-    async def _checked(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
+    async def _check_fact(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
         messages = await self._quoted.around(quote, context.owner)
         context = replace(context, messages=tuple(messages))
         memories: list[KnownMemory] = []
@@ -218,7 +218,7 @@ def _outcome(learned: Learned) -> str:
     )
 
 
-def _marked(name: str, memory: Hit | Entry) -> str:
+def _mark_title(name: str, memory: Hit | Entry) -> str:
     """Mark a title as unconfirmed or superseded."""
     if memory.unconfirmed is not None:
         return f"[unconfirmed] {name}"
@@ -230,12 +230,12 @@ def _result(result: RecallResult, query: str) -> dict[str, str]:
     if hit.name is None:
         title = excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
         return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
-    title = f"{_marked(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
+    title = f"{_mark_title(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
     url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
     return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
 
 
-def _masked(values: dict[str, object]) -> dict[str, object]:
+def _mask_secrets(values: dict[str, object]) -> dict[str, object]:
     # Before the conversion to JSON: secrets are recognized by the words around them
     return {key: without_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
 

@@ -65,7 +65,7 @@ def parse_addition(update: Update) -> tuple[int, User] | None:
     change = update.my_chat_member
     if change is None or change.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP):
         return None
-    if _is_in(change.old_chat_member) or not _is_in(change.new_chat_member):
+    if _is_member(change.old_chat_member) or not _is_member(change.new_chat_member):
         return None
     return change.chat.id, change.from_user
 
@@ -85,7 +85,7 @@ def parse_migration(update: Update) -> tuple[int, int] | None:
     return None
 
 
-def _is_in(member: ChatMember) -> bool:
+def _is_member(member: ChatMember) -> bool:
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
     return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)

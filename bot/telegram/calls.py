@@ -295,7 +295,7 @@ def to_send_failure(error: TelegramError) -> SendFailed:
         return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
     if isinstance(error, BadRequest | Forbidden | EndPointNotFound):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
-    return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
+    return SendFailed(Trouble.IN_DOUBT if _may_have_arrived(error) else Trouble.LATER, 1, reason)
 
 
 def describe_error(error: TelegramError) -> str:
@@ -305,7 +305,7 @@ def describe_error(error: TelegramError) -> str:
     return in_line(str(error), MAX_REASON_CHARS)
 
 
-def _unanswered(error: TelegramError) -> bool:
+def _may_have_arrived(error: TelegramError) -> bool:
     """Return True if the request may have been received but wasn't answered. An HTTP error is an answer.
 
     The library raises its own error from the transport error.

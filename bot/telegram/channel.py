@@ -176,13 +176,13 @@ class TelegramChannel:
         if arrival.task is not None:  # No user is waiting, and a draft would make a sound
             yield
             return
-        typing = asyncio.create_task(self._typing(arrival), name="typing")
+        typing = asyncio.create_task(self._show_typing(arrival), name="typing")
         try:
             yield
         finally:
             typing.cancel()
 
-    async def _typing(self, arrival: Arrival) -> None:
+    async def _show_typing(self, arrival: Arrival) -> None:
         await asyncio.sleep(TYPING_DELAY_SECONDS)
         while True:
             preview = self._previews.get(arrival.address.session_id)

@@ -299,7 +299,7 @@ class InboxWorker:
         former = await self.mailbox.said_before(item, edit.message_id)
         if former is None:
             return meaning  # The former version was not addressed to the bot, so it was never read
-        read = self._arrival_of(former)
+        read = self._parse_former(former)
         if _same_content(edit, read):
             await self.mailbox.done([item.id])  # For example, a link got its preview
         elif read is not None and await self._is_remembered(edit, read):
@@ -315,7 +315,7 @@ class InboxWorker:
         is_typed = bool(edit.text) and not edit.files and edit.provenance is Provenance.TYPED
         return is_typed and bool(await self.corrections.from_message(edit.address.session_id, read.text))
 
-    def _arrival_of(self, payload: str) -> Arrival | None:
+    def _parse_former(self, payload: str) -> Arrival | None:
         """Return the message in an earlier update, or None if its payload was deleted."""
         with contextlib.suppress(Exception):
             message = self.parser.parse_stored(payload)

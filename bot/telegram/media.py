@@ -77,7 +77,7 @@ def parse_content(update: Update) -> Content | None:
     text, files = get_text(message), get_files(message)
     if text or files:
         return Content(text, files)
-    if (described := _described(message, is_new=update.edited_message is None)) is not None:
+    if (described := _describe(message, is_new=update.edited_message is None)) is not None:
         return described
     # An unknown field is probably a new kind of content
     return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
@@ -121,10 +121,10 @@ def plain_name(name: str) -> str:
 
 
 def get_origin(message: Message) -> str | None:
-    return None if message.forward_origin is None else plain_name(_name_of(message.forward_origin))
+    return None if message.forward_origin is None else plain_name(_get_origin_name(message.forward_origin))
 
 
-def _name_of(origin: MessageOrigin) -> str:
+def _get_origin_name(origin: MessageOrigin) -> str:
     match origin:
         case MessageOriginUser():
             return origin.sender_user.full_name
@@ -138,7 +138,7 @@ def _name_of(origin: MessageOrigin) -> str:
             return ""
 
 
-def _described(message: Message, *, is_new: bool) -> Content | None:
+def _describe(message: Message, *, is_new: bool) -> Content | None:
     if message.sticker is not None:
         return Content(message.sticker.emoji or "[a sticker]")
     if message.dice is not None:
@@ -201,15 +201,15 @@ _MEDIA: dict[str, type[TelegramObject]] = {"animation": Animation, "audio": Audi
 
 def rich_text(message: Message) -> str:
     """Return a rich message as Markdown, or an empty string for other messages."""
-    return "\n\n".join(part for part in _blocks(_blocks_of(message)) if part)
+    return "\n\n".join(part for part in _blocks(_get_blocks(message)) if part)
 
 
 def rich_media(message: Message) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
     """Yield the photos, each in all its sizes, and the files in a rich message in order."""
-    yield from _media(_blocks_of(message), MAX_DEPTH)
+    yield from _media(_get_blocks(message), MAX_DEPTH)
 
 
-def _blocks_of(message: Message) -> list[Any]:
+def _get_blocks(message: Message) -> list[Any]:
     rich = message.api_kwargs.get("rich_message")
     blocks = rich.get("blocks") if isinstance(rich, dict) else None
     return blocks if isinstance(blocks, list) else []

@@ -85,9 +85,9 @@ class Menu:
         if self._page is None and not await self._published.is_any(key):
             return
         button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
-        await self._once(key, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
+        await self._publish_once(key, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
 
-    async def _once(self, key: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
+    async def _publish_once(self, key: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
         if not await self._published.is_shown(key, shown):
             await tell()
             await self._published.keep(key, shown)
@@ -110,9 +110,9 @@ class Menu:
             BotCommand(name, description, api_kwargs={_EPHEMERAL: True} if marks else None)
             for name, description, *marks in entries
         ]
-        await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
+        await self._bot.set_my_commands(menu, scope=scope, language_code=_telegram_code(language))
         if self._features.supports(Feature.EPHEMERAL) is None and any(_EPHEMERAL in c.api_kwargs for c in menu):
-            read = await self._bot.get_my_commands(scope, language_code=_code(language))
+            read = await self._bot.get_my_commands(scope, language_code=_telegram_code(language))
             # A server that doesn't know the mark drops it, and can't show ephemeral messages either
             await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
             entries = self._entries(scope, commands, language)
@@ -144,12 +144,12 @@ class Menu:
             texts = {language: "" for language in LANGUAGES if language != SOURCE}
             texts = {code: no for code, no in texts.items() if await self._published.is_any(self._key(kind, code))}
         else:
-            texts = {language: _in(language, text) for language in LANGUAGES}
+            texts = {language: _translate(language, text) for language in LANGUAGES}
         for language, translation in texts.items():
             key = self._key(kind, language)
             is_gone = language == SOURCE and present != translation
             if is_gone or not await self._published.is_shown(key, translation):
-                await tell(translation or None, _code(language))  # None removes the former text
+                await tell(translation or None, _telegram_code(language))  # None removes the former text
                 await self._published.keep(key, translation)
 
     def _key(self, *parts: str) -> str:
@@ -157,11 +157,11 @@ class Menu:
         return "/".join([str(self._bot.id), *parts])
 
 
-def _in(language: str, text: str) -> str:
+def _translate(language: str, text: str) -> str:
     with use_language(language):
         return _(text)
 
 
-def _code(language: str) -> str | None:
+def _telegram_code(language: str) -> str | None:
     """Return Telegram's code of a language. None is the default for all users without a translation."""
     return None if language == SOURCE else language

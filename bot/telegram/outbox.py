@@ -150,7 +150,7 @@ class OutboxSender:
 
     async def _replicate(self) -> None:
         if self._replication is not None:
-            await self._replication.synced()
+            await self._replication.wait_for_sync()
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""

@@ -151,7 +151,9 @@ class Receiver:
         finally:
             self.arrived.set()  # Updates that can't be stored wait in memory
         if accepted and self.replication is not None:
-            await self.replication.synced()  # A confirmed update is never sent again, even if this machine is lost
+            await (
+                self.replication.wait_for_sync()
+            )  # A confirmed update is never sent again, even if this machine is lost
 
     async def _handle_update(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """Return what to store of an update. Other updates are handled here."""

@@ -47,7 +47,9 @@ def escape_invisible(markdown: str) -> str | None:
     for _round in range(MAX_PASSES):
         source = markdown.encode()
         events = cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))
-        swallowed = sorted({*_html(events, source), *_empty(events), *_definitions(events, source)})
+        swallowed = sorted(
+            {*_find_html(events, source), *_find_empty(events), *_find_unused_definitions(events, source)}
+        )
         if not swallowed:
             return markdown
         bounds = [0, *swallowed, len(source)]
@@ -55,7 +57,7 @@ def escape_invisible(markdown: str) -> str | None:
     return None
 
 
-def _html(events: Sequence[Event], source: bytes) -> Iterator[int]:
+def _find_html(events: Sequence[Event], source: bytes) -> Iterator[int]:
     """Yield the offsets of raw HTML tags. Telegram shows no HTML, and people write `List<String>` and `a<b`."""
     for payload, span in events:
         if isinstance(payload, dict) and ("Html" in payload or "InlineHtml" in payload):
@@ -64,7 +66,7 @@ def _html(events: Sequence[Event], source: bytes) -> Iterator[int]:
                     yield at
 
 
-def _empty(events: Sequence[Event]) -> Iterator[int]:
+def _find_empty(events: Sequence[Event]) -> Iterator[int]:
     """Yield the offsets of links and pictures without a text or a target, and of empty formulas."""
     for (payload, span), (following, _span) in pairwise([*events, ("", {})]):
         if not isinstance(payload, dict):
@@ -77,13 +79,13 @@ def _empty(events: Sequence[Event]) -> Iterator[int]:
             yield from range(span["start"], span["end"])
 
 
-def _definitions(events: Sequence[Event], source: bytes) -> Iterator[int]:
+def _find_unused_definitions(events: Sequence[Event], source: bytes) -> Iterator[int]:
     """Yield the offsets of definitions such as `[note]: text` that no link uses: they look like part of the answer."""
     matches = [match for match in _DEFINITION.finditer(source) if not match[0].endswith(b"\\")]
     if not matches:
         return
     visible = [
-        (span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _shows(payload)
+        (span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _is_visible(payload)
     ]
     links = [_link(payload)[1] for payload, _ in events if isinstance(payload, dict)]
     used = {str(link["id"]).casefold() for link in links if link is not None and _leads_somewhere(link)}
@@ -108,7 +110,7 @@ def _leads_somewhere(link: Mapping[str, object]) -> bool:
     return link["link_type"] == "Email" or _ADDRESS.match(str(link["dest_url"])) is not None
 
 
-def _shows(payload: Mapping[str, object]) -> bool:
+def _is_visible(payload: Mapping[str, object]) -> bool:
     return not payload.keys().isdisjoint(("Text", "Code", "InlineMath", "DisplayMath", "Html", "InlineHtml"))
 
 
@@ -174,13 +176,13 @@ def render(markdown: str, max_units: int = MAX_TEXT_UNITS) -> list[Chunk]:
     Code that is split stays code on both sides. Text that can't be rendered, vanishes or grows too much is sent as it
     is.
     """
-    text, entities = _converted(markdown)
+    text, entities = _convert(markdown)
     if not text.strip() or len(text) > MAX_GROWTH * len(markdown) + max_units:
         text, entities = markdown, []
     return list(_split(text, entities, max_units))
 
 
-def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
+def _convert(markdown: str) -> tuple[str, list[MessageEntity]]:
     try:
         source = escape_invisible(convert_formulas(markdown))
         if source is None:
@@ -231,7 +233,7 @@ def _split(text: str, entities: Sequence[MessageEntity], max_units: int) -> Iter
         if visible:
             # Telegram strips both ends of a message, so strip them here and shift the entities
             lead = utf16_len(piece[: len(piece) - len(piece.lstrip())])
-            yield Chunk(visible, tuple(_clipped(entities, start16 + lead, utf16_len(visible))))
+            yield Chunk(visible, tuple(_clip(entities, start16 + lead, utf16_len(visible))))
         start, start16 = end, start16 + units
 
 
@@ -252,7 +254,7 @@ def _end_of_chunk(text: str, start: int, max_units: int) -> int:
     return max(end, start + 1)
 
 
-def _clipped(entities: Sequence[MessageEntity], start: int, length: int) -> Iterator[MessageEntity]:
+def _clip(entities: Sequence[MessageEntity], start: int, length: int) -> Iterator[MessageEntity]:
     for entity in entities:
         first = max(entity.offset, start)
         last = min(entity.offset + entity.length, start + length)
@@ -290,10 +292,10 @@ Part = Chunk | File | VoiceNote
 async def split_reply(markdown: str) -> list[Part]:
     """Return the messages of a reply. The result is always the same for the same text and language."""
     if len(markdown) <= MAX_PARTS * MAX_TEXT_UNITS:  # Rendering removes markup, so this rarely makes too many parts
-        chunks = await _rendered(markdown)
+        chunks = await _render_within_timeout(markdown)
         if len(chunks) <= MAX_PARTS:
             return [*chunks]
-    beginning = (await _rendered(first_part(markdown, BEGINNING_UNITS)))[:1]
+    beginning = (await _render_within_timeout(first_part(markdown, BEGINNING_UNITS)))[:1]
     shortened = markdown[:MAX_FILE_CHARS]
     is_whole = shortened == markdown
     note = _("The whole answer is in this file.") if is_whole else _("The beginning of the answer is in this file.")
@@ -309,7 +311,7 @@ async def with_caption(markdown: str, document: Document) -> list[Part]:
     return [File(document.content, refused, document.name, caption)]
 
 
-async def _rendered(markdown: str) -> list[Chunk]:
+async def _render_within_timeout(markdown: str) -> list[Chunk]:
     try:
         # A thread can't be cancelled, but the length of the text is limited
         return await asyncio.wait_for(asyncio.to_thread(render, markdown), RENDER_SECONDS)

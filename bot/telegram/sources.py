@@ -102,7 +102,7 @@ class TokenWatch:
         if not await self._published.is_shown(_CACHE_KEY, self._token):
             await self._published.keep(_CACHE_KEY, self._token)
 
-    def refused(self) -> str:
+    def record_refusal(self) -> str:
         """Record a refusal. Return a description for the health report."""
         now = self._now()
         self._first_refused_at = now if self._first_refused_at is None else self._first_refused_at
@@ -123,7 +123,7 @@ class TokenWatch:
     def record_other_failure(self) -> None:
         self._refused_since = None
 
-    async def accepted(self) -> None:
+    async def record_acceptance(self) -> None:
         """Record that the token works, and notify the owner of long refusals. The next call retries a failed notice."""
         self._refused_since = None
         if self._first_refused_at is None:
@@ -152,14 +152,14 @@ class Contact:
         self._backoff = Backoff()
 
     async def succeeded(self) -> None:
-        await self._token.accepted()
+        await self._token.record_acceptance()
         self.pulse.succeeded()
         self._backoff.reset()
 
     async def wait_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
         """Wait after an error, for a rate limit as long as Telegram asks, within bounds."""
         if isinstance(error, InvalidToken):
-            reason = self._token.refused()
+            reason = self._token.record_refusal()
             await self.wait(reason, PERMANENT_REFUSAL_PAUSE_SECONDS if self._token.is_permanent else 0)
             return
         self._token.record_other_failure()
@@ -305,7 +305,7 @@ class Webhook:
         return hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self.secret.encode())
 
     async def _take(self, body: bytes) -> tuple[int, str]:
-        update = _update_in(body)
+        update = _parse_update(body)
         if update is None:
             log.warning("webhook_unreadable", bytes=len(body))
             return HTTPStatus.BAD_REQUEST, "that is no update\n"
@@ -322,7 +322,7 @@ class Webhook:
         return HTTPStatus.OK, ""
 
 
-def _update_in(body: bytes) -> RawUpdate | None:
+def _parse_update(body: bytes) -> RawUpdate | None:
     """Parse the update in a request. Accept unreadable updates too, since Telegram repeats refused ones for ever."""
     try:
         return RawUpdate.of(json.loads(body))

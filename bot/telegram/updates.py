@@ -224,7 +224,7 @@ def _parse_press(query: CallbackQuery, channel: Channel) -> IncomingMessage | No
     )
 
 
-def _quoted(message: Message, me: User) -> Passage | None:
+def _parse_quote(message: Message, me: User) -> Passage | None:
     """Return the message that is replied to, or the quoted part of it. Return None if it has no text."""
     replied = message.reply_to_message
     whole_text = get_text(replied) if replied is not None else None
@@ -370,7 +370,7 @@ class UpdateParser:
             sender=plain_name(message.from_user.full_name),
             message_id=message.guest_query_id if guest is not None else key,
             alone=is_ephemeral(key),
-            quoted=_quoted(message, self._me),
+            quoted=_parse_quote(message, self._me),
             files=(*_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,
             origin=get_origin(message),

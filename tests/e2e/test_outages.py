@@ -135,18 +135,18 @@ async def test_only_ten_minutes_of_nothing_else_are_a_refusal_for_good_and_it_is
 ) -> None:
     token, stopwatch, _ = watch
     with capture_logs() as logs:
-        assert "worked before" in token.refused()
+        assert "worked before" in token.record_refusal()
         stopwatch.now += PERMANENT_REFUSAL_SECONDS - 1
-        assert "worked before" in token.refused()
+        assert "worked before" in token.record_refusal()
         token.record_other_failure()
         stopwatch.now += 2
-        token.refused()
+        token.record_refusal()
         assert [token.is_permanent] == [False]
         stopwatch.now += PERMANENT_REFUSAL_SECONDS
-        assert "refused for 10 minutes: copy TELEGRAM_BOT_TOKEN" in token.refused()
+        assert "refused for 10 minutes: copy TELEGRAM_BOT_TOKEN" in token.record_refusal()
         assert [token.is_permanent] == [True]
     assert [entry["event"] for entry in logs] == ["token_refused"] * 3 + ["token_refused_for_good"]
-    await token.accepted()
+    await token.record_acceptance()
     assert [token.is_permanent] == [False]
 
 
@@ -154,15 +154,15 @@ async def test_the_owner_reads_once_of_refusals_that_lasted_and_of_none_that_wer
     watch: tuple[TokenWatch, Stopwatch, list[timedelta]],
 ) -> None:
     token, stopwatch, told = watch
-    token.refused()
+    token.record_refusal()
     stopwatch.now += MIN_REPORTED_SECONDS - 1
-    await token.accepted()
+    await token.record_acceptance()
     assert told == []
-    token.refused()
+    token.record_refusal()
     stopwatch.now += 65
     token.record_other_failure()
-    await token.accepted()
-    await token.accepted()
+    await token.record_acceptance()
+    await token.record_acceptance()
     assert told == [timedelta(seconds=65)]
 
 

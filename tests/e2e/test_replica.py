@@ -67,7 +67,7 @@ async def everything_is_there(app: App) -> None:
     """Have the files copied and all of it in the replica."""
     assert app.memory.copies is not None
     await app.memory.copies.look()
-    assert await replication_of(app).synced(PATIENCE)
+    assert await replication_of(app).wait_for_sync(PATIENCE)
 
 
 async def taken_over(place: Path, folder: Path, clock: Clock, *, replace: bool = True) -> Path:
@@ -110,7 +110,7 @@ async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
     assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
     async with start(mneme_data_dir=elsewhere, replica_url=str(place)) as app, replicating(app, clock):
         assert "Berta" in (await app.memory.entries.list("console:local"))[0].content
-        assert await replication_of(app).synced(PATIENCE)
+        assert await replication_of(app).wait_for_sync(PATIENCE)
 
 
 async def test_what_is_marked_as_written_has_its_copy_in_the_same_commit(start: OpenApp, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
             await replication_of(first).check_lease(refresh=True)
         # what the former machine still writes does not reach what the present one holds
         await Person(first).says("/remember The second hive stands in Lviv.")
-        assert await replication_of(first).synced(PATIENCE)
+        assert await replication_of(first).wait_for_sync(PATIENCE)
     async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
         await everything_is_there(app)
     database = await Database.open(await taken_over(place, tmp_path / "fourth", clock) / "mneme.db")
@@ -284,12 +284,12 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
         replication = replication_of(app)
         async with replicating(app, clock):
             replication.tell = tell
-            assert await replication.synced(PATIENCE)
+            assert await replication.wait_for_sync(PATIENCE)
             await asyncio.to_thread(shutil.move, place / "1", place / "away")
             (place / "1").touch()  # no folder any more
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
-            assert not await replication.synced(1)
+            assert not await replication.wait_for_sync(1)
             telegram.user_says("/status", chat_id=ANN)
             await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
             clock.forward(minutes=50)
@@ -312,7 +312,7 @@ async def test_the_metrics_tell_how_old_the_replica_is(start: OpenApp, place: Pa
         page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
         assert "mneme_replica_age_seconds" not in page  # an age of 0 would be a lie
         async with replicating(app, clock) as replication:
-            assert await replication.synced(PATIENCE)
+            assert await replication.wait_for_sync(PATIENCE)
             clock.forward(seconds=90)
             page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
@@ -324,7 +324,7 @@ async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Pat
         async with replicating(app, clock):
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
-            assert await replication.synced(PATIENCE)
+            assert await replication.wait_for_sync(PATIENCE)
             clock.forward(hours=2)
             assert replication.age is not None
             assert replication.tell is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.monitoring import Health, ServiceManager, reporting
+from bot.monitoring import Health, ServiceManager, report_status
 from bot.telegram.service import run_telegram
 from tests.support.processes import forked_bot
 from tests.support.servers.model import Holds, Says
@@ -228,7 +228,7 @@ class Stopwatch:
 async def _serving(app: App, systemd: Systemd) -> AsyncIterator[None]:
     service = asyncio.create_task(run_telegram(app))
     try:
-        async with reporting(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.queues):
+        async with report_status(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.queues):
             yield
     finally:
         service.cancel()

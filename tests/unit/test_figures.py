@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bot.commands.status import WIDTH_CELLS, Group, aligned, bar, format_cost
+from bot.commands.status import WIDTH_CELLS, Group, align, bar, format_cost
 
 plain = st.text(
     st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x30FF), min_size=1, max_size=WIDTH_CELLS // 2 - 1
@@ -16,7 +16,7 @@ plain = st.text(
 
 @given(plain, plain)
 def test_a_value_ends_where_all_values_end(label: str, value: str) -> None:
-    line = aligned(label, value)
+    line = align(label, value)
     assert line.startswith(label)
     assert line.endswith(f" {value}")
     if cell_len(label) + cell_len(value) < WIDTH_CELLS:
@@ -24,13 +24,11 @@ def test_a_value_ends_where_all_values_end(label: str, value: str) -> None:
 
 
 def test_a_chinese_label_counts_twice() -> None:
-    assert aligned("消息", "48") == "消息" + " " * (WIDTH_CELLS - 6) + "48"
+    assert align("消息", "48") == "消息" + " " * (WIDTH_CELLS - 6) + "48"
 
 
 def test_what_is_too_long_for_a_line_keeps_one_space() -> None:
-    assert aligned("model", "openrouter/anthropic/claude-sonnet-4-5") == (
-        "model openrouter/anthropic/claude-sonnet-4-5"
-    )
+    assert align("model", "openrouter/anthropic/claude-sonnet-4-5") == ("model openrouter/anthropic/claude-sonnet-4-5")
 
 
 @given(st.floats(0, 1))

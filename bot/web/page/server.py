@@ -127,7 +127,7 @@ def page_app(visitors: Visitors) -> Starlette:
 
     async def import_file(request: Request) -> Json:
         data = _data(request)
-        async with uploads.received(request, data.owner) as path:
+        async with uploads.receive(request, data.owner) as path:
             return await data.import_file(path, look=request.query_params.get("look") == "1")
 
     def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:

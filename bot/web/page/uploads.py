@@ -34,7 +34,7 @@ class Uploads:
         self._owners: set[str] = set()
 
     @contextlib.asynccontextmanager
-    async def received(self, request: Request, owner: str) -> AsyncIterator[Path]:
+    async def receive(self, request: Request, owner: str) -> AsyncIterator[Path]:
         """Write the body of a request to a file, which is deleted at the end of the block.
 
         Raises UploadRefused if the file is too large, or if too many are being received.
