@@ -1,6 +1,6 @@
-"""How well layer B ranks on the labelled cases, and how long search and activation take among many memories.
+"""Ranking quality of activation layer B on labelled cases, and latency of search and activation in large memories.
 
-With --embedder the ranking is by meaning too, by the local embedding model; the times are without it.
+With --embedder the ranking also uses the local embedding model. The latencies are without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.embedding import embedded
+from benchmarks.embedding import embed_missing
 from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 CASES = Path(__file__).parent.parent / "tests" / "sets" / "activation_cases.json"
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
-ROOM = 200
-"""Tokens for the memories of one case: about half of them, so that something is pushed out."""
+BUDGET_PER_CASE = 200
+"""Token budget for the memories of one case. About half of them fit."""
 BUDGET = 800
 MESSAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A message, an owner's memories with their age in days and count, and which of them are wanted, best first."""
+    """A message, an owner's memories with age in days and reinforcement count, and the wanted ones, best first."""
 
     id: str
     half: str
@@ -58,8 +58,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """first: the share of cases with the most wanted memory on top. ndcg: over the first five places.
-    kept: the share of wanted memories that a room of 200 tokens holds.
+    """Ranking figures.
+
+    Attributes:
+        first: share of cases with the best memory on top.
+        ndcg: nDCG over the first five places.
+        kept: share of the wanted memories that fit into BUDGET_PER_CASE tokens.
     """
 
     cases: int
@@ -72,14 +76,14 @@ class Figures:
 
 
 def load_cases() -> list[Case]:
-    """The labelled cases."""
+    """Load the labelled cases."""
     read = json.loads(CASES.read_text(encoding="utf-8"))
     cases = []
     for case in read["cases"]:
         memories: list[tuple[NewEntry, float, int]] = []
         for memory in (*read["pools"][case["pool"]], *case.get("memories", ())):
             aged = memory | case.get("set", {}).get(memory["name"], {})
-            # the labels' names would give the answers away to the search
+            # The labelled names would give the answers away to the search
             new = NewEntry(aged["content"], name=f"m{len(memories)}", kind=Kind(aged["kind"]), topic=memory["name"])
             memories.append((new, aged["days"], aged["count"]))
         cases.append(
@@ -89,7 +93,7 @@ def load_cases() -> list[Case]:
 
 
 async def store_cases(database: Database, cases: list[Case]) -> None:
-    """Write each case as an owner of its own, as many days ago as its memories are old."""
+    """Store each case under a separate owner, with memories of the given ages."""
     entries = EntryStore(database, ledger_over(database, lambda: NOW))
     for case in cases:
         for new, days, count in case.memories:
@@ -102,7 +106,7 @@ async def store_cases(database: Database, cases: list[Case]) -> None:
 
 
 async def ranked(activation: Activating, case: Case, tokens: int) -> list[str]:
-    """The labels of the memories that activate in layer B for a case, in their order."""
+    """Return the labels of the memories that layer B activates for a case, in order."""
     found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().text)
     labels = {new.content: new.topic for new, _, _ in case.memories}
     lines = [one.line for one in found if one.layer is Layer.CONTEXT]
@@ -110,11 +114,11 @@ async def ranked(activation: Activating, case: Case, tokens: int) -> list[str]:
 
 
 async def figures(activation: Activating, cases: list[Case]) -> Figures:
-    """The figures over some of the cases."""
+    """Compute the figures over cases."""
     first, ndcg, kept, wanted = 0.0, 0.0, 0, 0
     for case in cases:
         order = await ranked(activation, case, 10_000)
-        held = set(await ranked(activation, case, ROOM))
+        held = set(await ranked(activation, case, BUDGET_PER_CASE))
         first += order[:1] == [case.wanted[0]]
         ndcg += _ndcg(order[:5], case.wanted)
         kept += len(held.intersection(case.wanted))
@@ -147,7 +151,7 @@ async def _rank(path: Path, *, embedder: bool) -> None:
     try:
         cases = load_cases()
         await store_cases(database, cases)
-        vector_search = await embedded(database, Search(database), models) if embedder else None
+        vector_search = await embed_missing(database, Search(database), models) if embedder else None
         activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, vector_search))
         for half in ("tune", "holdout"):
             print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")
@@ -181,7 +185,7 @@ async def _time(path: Path, sizes: list[int], others: int) -> None:
 
 
 async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, last: int) -> None:
-    """Add memories of all kinds, ages and counts in bulk, in the way in which the store keeps them."""
+    """Add memories of all kinds, ages and counts in bulk, with the same rows as the store."""
     source = random.Random(first)
     for start in range(first, last, 10_000):
         numbers = range(start + 1, min(last, start + 10_000) + 1)

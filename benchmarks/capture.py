@@ -1,11 +1,12 @@
-"""How well sentences that state something to be kept are told from others, in seven languages, and how they are kept.
+"""Precision and recall of capturing facts from sentences in seven languages, and the quality of the captured texts.
 
-The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the words that hold no
-longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The
-classifier (memory/capture/classifier.py) is fitted on the half "tune" of each, among much else; what was held out once
-and then looked at is in it. The half "holdout" is what nobody tuned on.
-Printed for each set, half and language: precision and recall of being captured at all; of the rightly captured the
-share with the right pattern, with the right words that hold no longer, and of those that read well alone.
+The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the corrected words,
+tests/sets/capture_registers.json with several registers, and words that the memory must or must not contain. The
+classifier (memory/capture/classifier.py) was trained on the "tune" half of each, among other data, including former
+holdout data. The half "holdout" was never used for tuning.
+
+For each set, half and language this prints precision and recall, and the shares of correctly captured sentences with
+the right pattern, with the right corrected words, and with a text that reads well alone.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ SENTENCES = SETS / "capture_sentences.json"
 REGISTERS = SETS / "capture_registers.json"
 HALVES = ("tune", "holdout")
 REMEMBER = "remember"
-"""The label of what is asked for in so many words."""
+"""Label of explicit requests to remember."""
 _SAME = {
-    # to be called by a name is a rule or a fact, "from now on" a rule or a wish: what matters is that they are kept
+    # Being called by a name is a rule or a fact, and "from now on" a rule or a preference. Either counts
     "preference": {"preference", "rule"},
     "constraint": {"constraint", "rule"},
     "fact": {"fact", "change"},
@@ -36,7 +37,7 @@ _SAME = {
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """One sentence and what is to be captured of it; pattern None means nothing."""
+    """A sentence and its label. `pattern` is None if nothing should be captured."""
 
     language: str
     text: str
@@ -47,12 +48,12 @@ class Labelled:
     lacks: tuple[str, ...] = ()
     register: str = ""
     writer: int = 0
-    """Who wrote it in the training set, by number."""
+    """Number of the writer in the training set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a sentence first, and the texts of all that is kept."""
+    """The first capture of a sentence, and the texts of all captures."""
 
     pattern: str
     corrects: str | None
@@ -61,7 +62,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Shares between 0 and 1."""
+    """Shares from 0 to 1."""
 
     sentences: int
     precision: float
@@ -71,8 +72,8 @@ class Figures:
     reads_well: float
 
 
-def labelled(half: str, language: str = "all", path: Path = SENTENCES) -> list[Labelled]:
-    """The sentences of one half, of one language or of all."""
+def read_labels(half: str, language: str = "all", path: Path = SENTENCES) -> list[Labelled]:
+    """Load the labelled sentences of one half, in one language or all."""
     if path.suffix == ".gz":
         rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     else:
@@ -83,8 +84,8 @@ def labelled(half: str, language: str = "all", path: Path = SENTENCES) -> list[L
 
 
 def figures(sentences: list[Labelled]) -> Figures:
-    """What is captured of `sentences` against their labels."""
-    results = [(one, kept_of(one.text)) for one in sentences]
+    """Compare the captures of sentences with their labels."""
+    results = [(one, capture(one.text)) for one in sentences]
     found = [(one, kept) for one, kept in results if kept is not None]
     right = [(one, kept) for one, kept in found if one.pattern is not None]
     wanted = sum(one.pattern is not None for one in sentences)
@@ -98,25 +99,25 @@ def figures(sentences: list[Labelled]) -> Figures:
     )
 
 
-def kept_of(text: str) -> Kept | None:
-    """What is kept of one message; what it asks to remember comes first."""
+def capture(text: str) -> Kept | None:
+    """Capture facts from one message. Explicit requests come first."""
     request = requested(text)
     captures = captured(request.besides if request is not None else text)
     texts = [request.what] if request is not None else []
-    texts += [capture.text for capture in captures]
+    texts += [one.text for one in captures]
     if not texts:
         return None
-    pattern = REMEMBER if request is not None else _pattern_of(captures[0])
+    pattern = REMEMBER if request is not None else _label(captures[0])
     return Kept(pattern, captures[0].corrects if captures else None, " | ".join(texts))
 
 
-def _pattern_of(capture: Captured) -> str:
-    """What the labels call a capture."""
+def _label(capture: Captured) -> str:
+    """Return the label for a capture."""
     return "rule" if capture.is_standing else "change" if capture.is_change else capture.kind
 
 
 def reads_well(one: Labelled, kept: Kept) -> bool:
-    """Whether what is kept holds all that it must and nothing that only the talk needed."""
+    """Return True if the captured text contains all required words and no words that belong to the conversation."""
     text = kept.text.casefold()
     lacking = (
         rf"(?<!\w){re.escape(word.casefold())}" + (r"(?!\w)" if word[-1].isalnum() else "") for word in one.lacks
@@ -125,25 +126,25 @@ def reads_well(one: Labelled, kept: Kept) -> bool:
 
 
 def main() -> None:
-    """Print a table of figures by set, half and language; with the name of a half, its mistakes too."""
+    """Print the figures by set, half and language. If one half is named, also print its mistakes."""
     halves = [half for half in HALVES if half in sys.argv[1:]] or list(HALVES)
     heads = ("sentences", "precision", "recall", "pattern", "corrects", "reads well")
     print(" " * 26 + "".join(f"{head:>11}" for head in heads))
     for path in (path for path in (SENTENCES, REGISTERS) if path.exists()):
         for half in halves:
-            languages = dict.fromkeys(one.language for one in labelled(half, path=path))
+            languages = dict.fromkeys(one.language for one in read_labels(half, path=path))
             for language in [*languages, "all"] if languages else []:
-                row = figures(labelled(half, language, path))
+                row = figures(read_labels(half, language, path))
                 shares = (row.precision, row.recall, row.right_pattern, row.right_correction, row.reads_well)
                 name = f"{path.stem.removeprefix('capture_'):10} {half:8} {language:6}"
                 print(f"{name}{row.sentences:11}" + "".join(f"{100 * share:11.1f}" for share in shares))
             if len(halves) == 1:
-                _print_mistakes(labelled(half, path=path))
+                _print_mistakes(read_labels(half, path=path))
 
 
 def _print_mistakes(sentences: list[Labelled]) -> None:
     for one in sentences:
-        kept = kept_of(one.text)
+        kept = capture(one.text)
         if kept is None or one.pattern is None:
             if (kept is None) != (one.pattern is None):
                 print(f"{one.language} wanted {one.pattern}, found {kept}: {one.text}")

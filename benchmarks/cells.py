@@ -1,11 +1,11 @@
-"""Many bots on one machine: what do so many processes of `mneme run` take, idle and while people talk?
+"""Memory and CPU of many bots on one machine, idle and during conversations.
 
-    python -m benchmarks.cells                  20 cells; some 3 minutes
+    python -m benchmarks.cells                  20 bots; about 3 minutes
     python -m benchmarks.cells --cells 50 --idle 60
 
-Each real bot has a Telegram of its own and a data directory; one scripted model serves all, in this process. Memory is
-what the kernel counts for each process, shared pages divided among those that share them (Pss); CPU is user and system
-time of the bots alone. All are started at once; then nobody writes; then in each of them five messages are answered.
+Each bot has a separate Telegram server and data directory. One scripted model in this process serves all. Memory is
+the proportional set size (Pss) of each process, CPU is user and system time of the bots. All bots start at once, then
+are idle, then each of them answers five messages.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ANN = 1001
-ROUNDS = 5
-PATIENCE = 600
+TURNS_PER_BOT = 5
+TIMEOUT_SECONDS = 600
 ANSWER = "The gate opens with the code that you told me last week; the spare key hangs behind the shed."
 
 
 def memory_of(pids: Sequence[int], what: str) -> float:
-    """MB of 1,048,576 bytes in all; what: Rss or Pss."""
+    """Return the memory of processes in MiB, as `what` measures it: Rss or Pss."""
     kilobytes = 0
     for pid in pids:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
@@ -42,7 +42,7 @@ def memory_of(pids: Sequence[int], what: str) -> float:
 
 
 def cpu_of(pids: Sequence[int]) -> float:
-    """Seconds of CPU in all."""
+    """Return the CPU seconds of processes."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -51,7 +51,7 @@ def cpu_of(pids: Sequence[int]) -> float:
 
 
 async def measure(cells: int, idle: float) -> None:
-    """Run it and print the figures."""
+    """Run the benchmark and print the figures."""
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mneme-cells-")))
         model = await stack.enter_async_context(ModelServer())
@@ -65,9 +65,9 @@ async def measure(cells: int, idle: float) -> None:
             process = await stack.enter_async_context(running_bot(environment, own))
             pids.append(process.pid)
         for telegram in telegrams:
-            await telegram.wait_for(lambda telegram=telegram: telegram.polled, timeout=PATIENCE)  # type: ignore[misc]
+            await telegram.wait_for(lambda telegram=telegram: telegram.polled, timeout=TIMEOUT_SECONDS)  # type: ignore[misc]
         print(f"{cells} cells: all ready after {time.monotonic() - began:.1f} s, {cpu_of(pids):.1f} s of CPU")
-        await asyncio.sleep(10)  # the menus are set
+        await asyncio.sleep(10)  # Until the menus are set
         _print_memory("nobody has written", pids)
         before = cpu_of(pids)
         await asyncio.sleep(idle)
@@ -75,12 +75,12 @@ async def measure(cells: int, idle: float) -> None:
         print(f"idle for {idle:.0f} s: {share:.1%} of one processor in all, {share / cells:.2%} each")
         before, began = cpu_of(pids), time.monotonic()
         await asyncio.gather(*(_talk(telegram) for telegram in telegrams))
-        seconds, turns = time.monotonic() - began, cells * ROUNDS
+        seconds, turns = time.monotonic() - began, cells * TURNS_PER_BOT
         print(
             f"{turns} turns in {seconds:.1f} s: {turns / seconds:.1f} a second in all,"
             f" {(cpu_of(pids) - before) / turns * 1000:.0f} ms of CPU each"
         )
-        _print_memory(f"after {ROUNDS} turns each", pids)
+        _print_memory(f"after {TURNS_PER_BOT} turns each", pids)
 
 
 def _print_memory(when: str, pids: Sequence[int]) -> None:
@@ -89,13 +89,13 @@ def _print_memory(when: str, pids: Sequence[int]) -> None:
 
 
 async def _talk(telegram: BotApiServer) -> None:
-    for number in range(1, ROUNDS + 1):
+    for number in range(1, TURNS_PER_BOT + 1):
         telegram.user_says(f"Where is the key? {number}", chat_id=ANN)
-        await telegram.wait_for(lambda number=number: len(telegram.sent(ANN)) >= number, timeout=PATIENCE)  # type: ignore[misc]
+        await telegram.wait_for(lambda number=number: len(telegram.sent(ANN)) >= number, timeout=TIMEOUT_SECONDS)  # type: ignore[misc]
 
 
 def main() -> None:
-    """Read the command line and measure."""
+    """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--idle", type=float, default=30)

@@ -1,4 +1,4 @@
-"""The local embedder as the benchmarks use it."""
+"""The local embedder for benchmarks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from memory.store.database import Database
 
 
-async def embedded(database: Database, search: Search, embedder: Embedder) -> VectorSearch:
-    """Make the vectors that are missing, as the bot does in the background."""
+async def embed_missing(database: Database, search: Search, embedder: Embedder) -> VectorSearch:
+    """Create all missing vectors, as the bot does in the background."""
     vectors = Vectors(database)
     embedding = Embedding(vectors, embedder)
     while await embedding.some():

@@ -1,8 +1,8 @@
-"""What the embedded model answers on a first day: 36 messages in four languages, as somebody new would write them.
+"""Answers of the embedded model on a first day: 36 messages of new users in four languages.
 
-Each language is one conversation through the product with the real model, its own settings and an empty memory. An
-answer is right where one of the words stands in it that must, and none that must not. Three wordings of the prompt
-were tried on them. `python -m benchmarks.first_day --answers` prints every answer.
+Each language is one conversation through the product, with the real model and an empty memory. An answer is right if it
+contains one of the required words and none of the forbidden ones. The prompt was chosen from three wordings by this
+benchmark. `python -m benchmarks.first_day --answers` prints every answer.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ UNKNOWN = (
     "aún no",
     "noch nicht",
 )
-"""The ways of saying that one does not know, in all four languages."""
+"""Phrases for not knowing something, in all four languages."""
 Case = tuple[str, tuple[str, ...], tuple[str, ...]]
-"""A message, words of which one must stand in the answer (none: any answer does), and words that must not."""
+"""A message, words of which the answer must contain one (if any are given), and forbidden words."""
 TALKS: dict[str, tuple[Case, ...]] = {
     "en": (
         ("Hi! I'm Tom and I have a cat called Pixel.", ("tom", "pixel", "cat"), ("information about", "don't know")),
@@ -92,14 +92,14 @@ TALKS: dict[str, tuple[Case, ...]] = {
 
 
 def is_right(answer: str, wanted: tuple[str, ...], unwanted: tuple[str, ...]) -> bool:
-    """Whether an answer holds one of the wanted words, none of the unwanted, and is short enough to be read."""
+    """Return True if an answer contains a required word and no forbidden one, and is at most 600 characters long."""
     text = " ".join(answer.lower().replace("’", "'").split())
     has_wanted = not wanted or any(word in text for word in wanted)
     return bool(text) and has_wanted and not any(word in text for word in unwanted) and len(text) <= 600
 
 
 async def main() -> None:
-    """Hold the four conversations and print how many answers are right."""
+    """Hold the four conversations and print the share of right answers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", action="store_true", help="print every answer")
     shows = parser.parse_args().answers

@@ -1,6 +1,6 @@
-"""How long the first word of the embedded model takes: turn by turn, beside a consolidation, after a start.
+"""Latency of the embedded model's first word: turn by turn, during a consolidation, and after a restart.
 
-`python -m benchmarks.first_word` talks with the real model in a data directory of its own.
+`python -m benchmarks.first_word` talks to the real model in a temporary data directory.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ MESSAGES = (
 
 
 class Stopwatch(ConsoleChannel):
-    """A console that notes when the first word came."""
+    """A console that records the time of the first word."""
 
     def __init__(self) -> None:
         super().__init__()
         self.first: float | None = None
 
     async def show_text(self, text: str) -> None:
-        """The answer so far."""
+        """Record the time if this is the first text."""
         if self.first is None and text.strip():
             self.first = time.monotonic()
 
 
 async def first_word(app: App, text: str) -> float:
-    """Seconds from a message to the first word of its answer."""
+    """Return the seconds from a message to the first word of its answer."""
     channel, address = Stopwatch(), console_address("local")
     began = time.monotonic()
     await app.runner.submit(typed_arrival(app, address, text, channel))
@@ -58,9 +58,9 @@ async def first_word(app: App, text: str) -> float:
 
 
 async def measure(settings: Settings) -> None:
-    """Talk, and print."""
+    """Hold the conversation and print the latencies."""
     async with open_app(settings) as app:
-        app.begin_background_work()
+        app.start_background_work()
         waits = [await first_word(app, text) for text in MESSAGES]
         print(f"turn 1, with the model's start: {waits[0]:.1f} s")
         later = ", ".join(f"{one:.1f}" for one in waits[1:])
@@ -75,7 +75,7 @@ async def measure(settings: Settings) -> None:
 
 
 def main() -> None:
-    """Measure with the weights that are here."""
+    """Measure with the weights on this machine."""
     configure_logging("error", "console")
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(measure(with_weights(Path(folder))))

@@ -1,9 +1,9 @@
-"""Fits the classifier of what is captured (memory/capture/classifier.py), and tells what it is worth.
+"""Trains the capture classifier (memory/capture/classifier.py) and measures its quality.
 
-Logistic regression over hashed features. Cross-fitted by writer: the figures for the sentences of one writer come from
-weights that were fitted on those of others, so they are what to expect of people whose sentences nobody has seen. The
-training sentences are no part of the repository: the first argument names them, a gzip file of JSON lines. With --write
-what was fitted on all sentences takes its place in memory/capture/.
+The model is a logistic regression over hashed features. The figures are cross-validated by writer: the sentences of
+each writer are judged by weights trained on other writers, so they show what to expect for new users. The training
+sentences are not part of the repository: the first argument names them, a gzip file of JSON lines. With --write the
+weights trained on all sentences are saved in memory/capture/.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, labelled
-from benchmarks.fitting import fitted, least, packed, rarity, table
+from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, read_labels
+from benchmarks.fitting import find_threshold, fit, quantize, rarity, table
 from memory.capture.capture import parsed, requested
 from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, buckets
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PRECISION = 0.952
-"""What is captured at once is right so often, over all writers but the one who made it hardest."""
-WORTH_A_LOOK = 0.97
-"""The share of what states something that is marked for the next consolidation."""
-LOOK_ALIKES = 3
-"""The writer who made what states nothing as like to what does as can be: to learn from, not to set thresholds by."""
+MIN_PRECISION = 0.952
+"""Minimum precision of immediate captures over all writers except LOOK_ALIKE_WRITER."""
+MIN_LATER_RECALL = 0.97
+"""Share of statements that are marked for a later check by a model."""
+LOOK_ALIKE_WRITER = 3
+"""The writer of sentences that imitate statements. They are used for training, but not for thresholds."""
 FOLDS = 6
-"""Groups of writers; each is judged by what was fitted on the others."""
+"""Number of groups of writers for cross-validation."""
 _KIND_OF = {"rule": CaptureKind.PREFERENCE, "change": CaptureKind.FACT, REMEMBER: CaptureKind.FACT}
-"""What the classifier calls what only a phrase or a request tells apart."""
+"""Classifier kinds of patterns that are recognized by phrases or requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A labelled message: each sentence's features, and whether it is explicit; whether it is a request to remember."""
+    """A labelled message: features and explicitness of each sentence, and whether it is a request to remember."""
 
     label: Labelled
     sentences: list[tuple[list[set[int]], bool]]
@@ -54,7 +54,7 @@ class Message:
 
 
 def read(labels: Sequence[Labelled]) -> list[Message]:
-    """The messages as they are judged."""
+    """Convert labelled sentences to messages with features."""
     messages = []
     for one in labels:
         request = requested(one.text)
@@ -66,13 +66,13 @@ def read(labels: Sequence[Labelled]) -> list[Message]:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Weights of buckets, with the bias."""
+    """Trained weights by bucket, and the bias."""
 
     weights: Floats
     bias: float
 
     def score(self, message: Message) -> tuple[float, bool]:
-        """The log-odds of the sentence of a message that states most, and whether that is explicit."""
+        """Return the log-odds of the message's best sentence, and whether that is explicit."""
         scores = [(-np.inf, False)]
         for groups, is_explicit in message.sentences:
             features = sum(self.weights[list(group)].sum() / len(group) ** 0.5 for group in groups if group)
@@ -80,22 +80,22 @@ class Fitted:
         return max(scores)
 
 
-def classifier_of(messages: Sequence[Message]) -> Fitted:
-    """What is learned from these messages."""
+def train_classifier(messages: Sequence[Message]) -> Fitted:
+    """Train the classifier on messages."""
     parts = [(message, groups) for message in messages for groups, _ in message.sentences]
     known = table([(groups, []) for _, groups in parts], BUCKETS)
     states = np.array([float(message.label.pattern is not None) for message, _ in parts])
     alone = np.array([len(message.sentences) == 1 for message, _ in parts])
     scale = rarity(known, BUCKETS)
-    # first of sentences by themselves; by that is then told which sentence of a longer message states something
-    weights = fitted(known, states, np.where(alone | (states == 0), 1.0, 0.0), scale)
+    # First on single sentences. Their weights then show which sentence of a longer message is the statement
+    weights = fit(known, states, np.where(alone | (states == 0), 1.0, 0.0), scale)
     states = np.where(alone, states, states * (known.times(weights) > 0))
-    weights = fitted(known, states, np.ones(len(states)), scale)
+    weights = fit(known, states, np.ones(len(states)), scale)
     return Fitted(weights[:BUCKETS], float(weights[-1]))
 
 
-def kinds_of(messages: Sequence[Message]) -> Floats:
-    """The weights of each kind, one against the others; the last of each is its bias."""
+def train_kinds(messages: Sequence[Message]) -> Floats:
+    """Train the weights of each kind against all others. The last weight of each is its bias."""
     rows: list[tuple[list[set[int]], list[int]]] = []
     labels: list[str] = []
     for message in messages:
@@ -105,13 +105,11 @@ def kinds_of(messages: Sequence[Message]) -> Floats:
             labels.append(_KIND_OF.get(pattern, pattern))
     known = table(rows, KIND_BUCKETS)
     even, scale = np.ones(len(rows)), rarity(known, KIND_BUCKETS)
-    return np.array(
-        [fitted(known, np.array([one == kind for one in labels], float), even, scale) for kind in CaptureKind]
-    )
+    return np.array([fit(known, np.array([one == kind for one in labels], float), even, scale) for kind in CaptureKind])
 
 
-def told_of(name: str, messages: Sequence[Message], is_found: NDArray[np.bool_]) -> str:
-    """Precision and recall of messages in words; a request to remember is always obeyed."""
+def format_figures(name: str, messages: Sequence[Message], is_found: NDArray[np.bool_]) -> str:
+    """Format precision and recall. Requests to remember always count as found."""
     wanted = np.array([message.label.pattern is not None for message in messages])
     found = np.array([message.is_request for message in messages]) | is_found
     right = (wanted & found).sum()
@@ -122,51 +120,55 @@ def told_of(name: str, messages: Sequence[Message], is_found: NDArray[np.bool_])
 
 
 def main() -> None:
-    """Fit without each group of writers in turn and print; fit on all and write where that is wanted."""
+    """Cross-validate by writer and print the figures, then train on everything and optionally save the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("training", type=Path, help="the training sentences, a gzip file of JSON lines")
     parser.add_argument("--write", action="store_true", help=f"replace memory/capture/{WEIGHTS.name}")
     arguments = parser.parse_args()
-    training = labelled("tune", path=arguments.training)
+    training = read_labels("tune", path=arguments.training)
     fresh = read([one for one in training if one.writer])
-    others = [one for path in (SENTENCES, REGISTERS) for one in labelled("tune", path=path)]
+    others = [one for path in (SENTENCES, REGISTERS) for one in read_labels("tune", path=path)]
     seen = read([*others, *(one for one in training if not one.writer)])
     scores, explicit = np.zeros(len(fresh)), np.zeros(len(fresh), bool)
     for fold in range(FOLDS):
-        without = classifier_of([message for message in [*fresh, *seen] if not _is_in(message, fold)])
+        without = train_classifier([message for message in [*fresh, *seen] if not _is_in(message, fold)])
         for at, message in enumerate(fresh):
             if _is_in(message, fold):
                 scores[at], explicit[at] = without.score(message)
     wanted = np.array([message.label.pattern is not None for message in fresh])
-    usual = np.array([message.label.writer != LOOK_ALIKES and not message.is_request for message in fresh])
+    usual = np.array([message.label.writer != LOOK_ALIKE_WRITER and not message.is_request for message in fresh])
     at_once, at_once_explicit = (
-        least(scores[usual & one], wanted[usual & one], PRECISION) for one in (~explicit, explicit)
+        find_threshold(scores[usual & one], wanted[usual & one], MIN_PRECISION) for one in (~explicit, explicit)
     )
-    later = float(np.quantile(scores[usual & wanted], 1 - WORTH_A_LOOK))
+    later = float(np.quantile(scores[usual & wanted], 1 - MIN_LATER_RECALL))
     found = scores >= np.where(explicit, at_once_explicit, at_once)
     print(f"Cross-fitted by writer, from log-odds of {at_once:.2f}, and {at_once_explicit:.2f} where it is explicit:")
     _print_by(fresh, found, lambda label: f"writer {label.writer}")
     _print_by(fresh, found, lambda label: label.language)
-    print(told_of("explicit", [message for message, one in zip(fresh, explicit, strict=True) if one], found[explicit]))
-    print(told_of("all", fresh, found))
-    print(told_of("later", fresh, scores >= later))
+    print(
+        format_figures(
+            "explicit", [message for message, one in zip(fresh, explicit, strict=True) if one], found[explicit]
+        )
+    )
+    print(format_figures("all", fresh, found))
+    print(format_figures("later", fresh, scores >= later))
     everything = [*fresh, *seen]
     thresholds = {"at_once": round(at_once, 3), "explicit": round(at_once_explicit, 3), "later": round(later, 3)}
-    file = packed_from(classifier_of(everything), kinds_of(everything), len(everything), thresholds)
+    file = pack_weights(train_classifier(everything), train_kinds(everything), len(everything), thresholds)
     print(f"{len(file)} bytes, {thresholds}")
     if arguments.write:
         WEIGHTS.write_bytes(file)
 
 
 def _is_in(message: Message, fold: int) -> bool:
-    """Whether a message is by a writer of that group; those that belong to nobody are in none."""
+    """Return True if the message's writer is in a group. Messages without a writer are in none."""
     return bool(message.label.writer) and message.label.writer % FOLDS == fold
 
 
-def packed_from(judged: Fitted, kinds: Floats, messages: int, thresholds: Mapping[str, float]) -> bytes:
-    """The file of weights."""
+def pack_weights(judged: Fitted, kinds: Floats, messages: int, thresholds: Mapping[str, float]) -> bytes:
+    """Return the content of the weights file."""
     step, kind_step = (np.quantile(np.abs(some), 0.9999) / 127 for some in (judged.weights, kinds[:, :-1]))
-    units = b"".join([packed(judged.weights, step), *(packed(one, kind_step) for one in kinds[:, :-1])])
+    units = b"".join([quantize(judged.weights, step), *(quantize(one, kind_step) for one in kinds[:, :-1])])
     header = Header(
         origin=f"Written by `python -m benchmarks.fit_capture TRAINING --write`; fitted on {messages} messages.",
         **thresholds,
@@ -182,7 +184,7 @@ def _print_by(messages: list[Message], found: NDArray[np.bool_], name: Callable[
     order = sorted(range(len(messages)), key=lambda at: name(messages[at].label))
     for shown, of_name in itertools.groupby(order, key=lambda at: name(messages[at].label)):
         chosen = list(of_name)
-        print(told_of(shown, [messages[at] for at in chosen], found[chosen]))
+        print(format_figures(shown, [messages[at] for at in chosen], found[chosen]))
 
 
 if __name__ == "__main__":

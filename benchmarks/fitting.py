@@ -1,4 +1,4 @@
-"""Fitting linear models over hashed signs (memory/capture/classifier.py): logistic regression with Adam's steps."""
+"""Training of linear models over hashed features (memory/capture/classifier.py) by logistic regression with Adam."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A sparse table: a row for each sentence, its columns and what stands there."""
+    """A sparse matrix with a row for each sentence."""
 
     columns: NDArray[np.int64]
     values: Floats
@@ -30,18 +30,18 @@ class Table:
     width: int
 
     def times(self, weights: Floats) -> Floats:
-        """What each row adds up to."""
+        """Multiply the matrix by weights."""
         summed: Floats = np.add.reduceat(self.values * weights[self.columns], self.starts)
         return summed
 
     def slope(self, errors: Floats) -> Floats:
-        """What each column adds up to, each row counting its error."""
+        """Return the gradient of each column, given the error of each row."""
         lengths = np.diff(self.starts, append=len(self.columns))
         return np.bincount(self.columns, self.values * np.repeat(errors, lengths), self.width).astype(np.float64)
 
 
 def table(rows: Sequence[tuple[list[set[int]], Sequence[int]]], width: int, told: int = 0) -> Table:
-    """Each row's buckets, each counting as Judge.score has it, and behind them what is told."""
+    """Build the matrix from each row's buckets, scaled as in the classifier, and its extra columns."""
     columns, values = array.array("q"), array.array("d")
     starts: list[int] = []
     for groups, names in rows:
@@ -56,17 +56,20 @@ def table(rows: Sequence[tuple[list[set[int]], Sequence[int]]], width: int, told
 
 
 def rarity(known: Table, width: int) -> Floats:
-    """How much a column counts: more for what few sentences have, nothing for what one alone has."""
+    """Return the scale of each column: more for rare features, zero for those of a single sentence."""
     often = np.bincount(known.columns, minlength=known.width)
     counts = np.where(often > 1, np.log(len(known.starts) / (1 + often)) + 1, 0.0)
     counts[width:] = 1.0
     return counts
 
 
-def fitted(known: Table, wanted: Floats, weight: Floats, scale: Floats, ridge: float = RIDGE) -> Floats:
-    """The weights that fit: gradient descent with Adam's steps. The last one is the bias.
+def fit(known: Table, wanted: Floats, weight: Floats, scale: Floats, ridge: float = RIDGE) -> Floats:
+    """Train weights by gradient descent with Adam's steps. The last weight is the bias.
 
-    weight: what each row counts; scale: how much each column does; ridge: what large weights cost.
+    Args:
+        weight: the importance of each row.
+        scale: the scale of each column.
+        ridge: the L2 penalty.
     """
     known = Table(known.columns, known.values * scale[known.columns], known.starts, known.width)
     weights, mean, square = (np.zeros(known.width) for _ in range(3))
@@ -81,14 +84,14 @@ def fitted(known: Table, wanted: Floats, weight: Floats, scale: Floats, ridge: f
     return weights * scale
 
 
-def least(scores: Floats, wanted: NDArray[np.bool_], precision: float) -> float:
-    """The threshold from which on the share of what is wanted is still `precision`."""
+def find_threshold(scores: Floats, wanted: NDArray[np.bool_], precision: float) -> float:
+    """Return the lowest threshold with at least the given precision."""
     order = np.argsort(-scores)
     shares = np.cumsum(wanted[order]) / np.arange(1, len(order) + 1)
     enough = np.flatnonzero(shares >= precision)
     return float(scores[order][enough[-1]]) if len(enough) else float(scores.max())
 
 
-def packed(weights: Floats, step: float) -> bytes:
-    """Weights as numbers of eight bits, `step` being one unit."""
+def quantize(weights: Floats, step: float) -> bytes:
+    """Convert weights to signed bytes in units of `step`."""
     return bytes(np.clip(np.rint(weights / step), -127, 127).astype(np.int8).tobytes())

@@ -1,10 +1,10 @@
-"""What the running bot costs: memory, time to ready, CPU a turn; what the command line costs; what is installed.
+"""Memory, start time and CPU of the running bot, CPU of the command line, and the size of an installation.
 
-    python -m benchmarks.footprint                  all but the installation
-    python -m benchmarks.footprint --installed      also the disk that a server's installation takes (fetches it)
+    python -m benchmarks.footprint                  everything except the installation
+    python -m benchmarks.footprint --installed      also installs as on a server (downloads packages)
 
-The real `mneme run` talks to a Bot API server and a scripted model in this process, so the CPU that is counted is
-the bot's alone. CPU is user and system time; the figures of the command line are medians.
+`mneme run` talks to a Bot API server and a scripted model in this process, so that only the bot's CPU is counted. CPU
+is user and system time. The figures of the command line are medians.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 CHATS, ROUNDS = 100, 5
-AT_ONCE = 10
-"""Chats that write at the same moment; of more than that Telegram's limits would drop drafts and typing."""
+CONCURRENT_CHATS = 10
+"""Chats that write at the same time. With more, Telegram's limits would drop drafts and typing."""
 RUNS = 7
 THINKING, PACE = 0.5, 0.02
-"""Seconds until a model begins to answer, and between two tokens: as hosted models do."""
+"""Seconds until the model starts to answer, and between tokens, as in hosted models."""
 ANSWER = (
     "The gate opens with the code that you told me last week; the spare key hangs behind the shed, and the neighbour "
     "has one more. Shall I remind you to change the code before the holidays?"
 )
-PATIENCE = 300
+TIMEOUT_SECONDS = 300
 
 
 class Bot:
@@ -52,24 +52,24 @@ class Bot:
 
     @property
     def resident(self) -> float:
-        """Resident memory in MB of 1,048,576 bytes."""
+        """Return the resident memory in MiB."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU so far."""
+        """Return the CPU seconds so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.asynccontextmanager
 async def running(folder: Path, telegram: BotApiServer, model: ModelServer) -> AsyncIterator[Bot]:
-    """`mneme run`, from the moment it says that it is ready."""
+    """Run `mneme run`, from the moment when it is ready."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.bind(str(folder / "notify"))
         line.setblocking(False)
-        environment = surroundings(folder, model) | {
+        environment = bot_settings(folder, model) | {
             "NOTIFY_SOCKET": str(folder / "notify"),
             "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
             "TELEGRAM_API_URL": telegram.url,
@@ -81,7 +81,7 @@ async def running(folder: Path, telegram: BotApiServer, model: ModelServer) -> A
                 sys.executable, "-m", "bot", "run", env=environment, cwd=folder, stderr=log
             )
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 while b"READY=1" not in await asyncio.get_running_loop().sock_recv(line, 4096):
                     pass
             yield Bot(process, time.monotonic() - began)
@@ -91,8 +91,8 @@ async def running(folder: Path, telegram: BotApiServer, model: ModelServer) -> A
             (folder / "notify").unlink()
 
 
-def surroundings(folder: Path, model: ModelServer) -> dict[str, str]:
-    """An environment as a unit has it."""
+def bot_settings(folder: Path, model: ModelServer) -> dict[str, str]:
+    """Return the environment of a service."""
     return {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
@@ -105,20 +105,22 @@ def surroundings(folder: Path, model: ModelServer) -> dict[str, str]:
 
 
 def chats() -> range:
-    """The chats that write."""
+    """Return the ids of the chats."""
     return range(1001, 1001 + CHATS)
 
 
 async def talk(telegram: BotApiServer, writing: range, text: str) -> None:
-    """Each chat says something, all at once, and gets its answer."""
+    """Send a message from each chat at the same time, and wait for the answers."""
     before = len(telegram.calls_to("sendMessage"))
     for chat in writing:
         telegram.user_says(text, chat_id=chat)
-    await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) >= before + len(writing), timeout=PATIENCE)
+    await telegram.wait_for(
+        lambda: len(telegram.calls_to("sendMessage")) >= before + len(writing), timeout=TIMEOUT_SECONDS
+    )
 
 
 async def measure_bot(folder: Path) -> None:
-    """Memory, readiness and CPU of the running bot."""
+    """Measure memory, start time and CPU of the running bot."""
     async with BotApiServer() as telegram, ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
         async with running(folder, telegram, model) as first:
@@ -130,15 +132,15 @@ async def measure_bot(folder: Path) -> None:
         print(f"later starts                        {statistics.median(starts):8.2f} s to ready")
         async with running(folder, telegram, model) as bot:
             model.thinking, model.pace = THINKING, PACE
-            await asyncio.sleep(1)  # what the start leaves to be done after it
+            await asyncio.sleep(1)  # For work that the start leaves to the background
             print(f"resident, idle                      {bot.resident:8.1f} MB, {bot.cpu:.2f} s of CPU for the start")
             for turn in range(5):
                 await talk(telegram, range(1001, 1002), f"I keep {turn} bees in Poltava. What about the gate?")
             print(f"resident, after five turns          {bot.resident:8.1f} MB")
             before, calls = bot.cpu, len(telegram.calls)
             for turn in range(ROUNDS):
-                for first_chat in chats()[::AT_ONCE]:
-                    writing = range(first_chat, first_chat + AT_ONCE)
+                for first_chat in chats()[::CONCURRENT_CHATS]:
+                    writing = range(first_chat, first_chat + CONCURRENT_CHATS)
                     await talk(telegram, writing, f"Round {turn}: where is the spare key, and who else has one?")
             turns = CHATS * ROUNDS
             print(f"CPU a turn, over {turns} of {CHATS} chats   {(bot.cpu - before) / turns * 1000:8.1f} ms")
@@ -149,18 +151,18 @@ async def measure_bot(folder: Path) -> None:
 
 
 async def measure_commands(folder: Path) -> None:
-    """CPU of the command line."""
+    """Measure the CPU of the command line."""
     async with ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
-        environment = surroundings(folder, model)
+        environment = bot_settings(folder, model)
         for arguments in (["--help"], ["chat", "-m", "hello"]):
             spent = [await asyncio.to_thread(cpu_of, arguments, environment, folder) for _ in range(RUNS + 1)][1:]
             print(f"mneme {' '.join(arguments):<20}          {statistics.median(spent):8.3f} s of CPU")
 
 
 def cpu_of(arguments: list[str], environment: dict[str, str], folder: Path) -> float:
-    """The CPU of one call of the command line, in seconds."""
-    with subprocess.Popen(  # noqa: S603  # our own program
+    """Return the CPU seconds of one command."""
+    with subprocess.Popen(  # noqa: S603  # Our own program
         [sys.executable, "-m", "bot", *arguments], env=environment, cwd=folder, stdout=subprocess.DEVNULL
     ) as process:
         _, status, usage = os.wait4(process.pid, 0)
@@ -171,13 +173,13 @@ def cpu_of(arguments: list[str], environment: dict[str, str], folder: Path) -> f
 
 
 def measure_installed(folder: Path) -> None:
-    """The disk of an environment as install.sh makes it."""
+    """Measure the disk space of an environment created as by install.sh."""
     release = folder / "release"
-    subprocess.run([sys.executable, "-m", "venv", release], check=True)  # noqa: S603  # a path of ours
+    subprocess.run([sys.executable, "-m", "venv", release], check=True)  # noqa: S603  # Our own path
     pip = [str(release / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     locked = str(ROOT / "requirements.lock")
-    subprocess.run([*pip, "--require-hashes", "-r", locked], check=True)  # noqa: S603  # the same
-    subprocess.run([*pip, "--no-deps", str(ROOT)], check=True)  # noqa: S603  # the same
+    subprocess.run([*pip, "--require-hashes", "-r", locked], check=True)  # noqa: S603  # As above
+    subprocess.run([*pip, "--no-deps", str(ROOT)], check=True)  # noqa: S603  # As above
     sizes = {path: size_of(path) for path in (release / "lib").glob("python*/site-packages/*")}
     print(f"installed                           {size_of(release) / 1e6:8.1f} MB")
     for path in sorted(sizes, key=lambda path: -sizes[path])[:8]:
@@ -185,7 +187,7 @@ def measure_installed(folder: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Bytes on the disk."""
+    """Return the bytes on disk."""
     inside = path.rglob("*") if path.is_dir() else [path]
     return sum(p.lstat().st_blocks * 512 for p in inside)
 

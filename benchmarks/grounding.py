@@ -1,13 +1,13 @@
-"""How many true facts are confirmed, and how many invented ones, by what the second look says.
+"""Shares of true and invented facts that are confirmed, depending on the verification.
 
-The conversations (tests/sets/grounding) were written for this in seven languages, each with facts as a capable model
-gives them and with inventions as a careless one does, all with the message and the words that they cite; each true fact
-is also given without its evidence. A fact is confirmed, unconfirmed (kept, and in no prompt), or refused.
+The conversations (tests/sets/grounding) were written for this in seven languages. Each has facts as a capable model
+extracts them and inventions as a careless one does, all citing a message and its words. Each true fact is also checked
+without its citation. A fact is confirmed, unconfirmed (stored, but not used in prompts), or refused.
 
     python -m benchmarks.grounding [--look right|none|agrees] [--mistakes]
     OPENAI_BASE_URL=... LLM_MODEL=... python -m benchmarks.grounding --look model
 
-The look is one that is always right (the default), none at all, one that agrees to everything, or a model's.
+The verification is always right (the default), unavailable, always agreeing, or done by a model.
 """
 
 from __future__ import annotations
@@ -39,15 +39,19 @@ if TYPE_CHECKING:
 CONVERSATIONS = Path(__file__).parent.parent / "tests" / "sets" / "grounding" / "holdout.json"
 STATES = ("confirmed", "unconfirmed", "refused")
 TRUE, UNCITED, INVENTED = "true", "true, uncited", "invented"
-"""What facts are counted under."""
-SECONDS = 120.0
-"""For one request; what counts is the verdict, not the time."""
+"""Groups of facts."""
+TIMEOUT_SECONDS = 120.0
+"""Timeout for one request. It is long, since only the verdict matters."""
 _CLAIM = re.compile(r"^(\d+)\. (?:\(.*?\) )?(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One fact or invention of a conversation. group: what it is counted under. number: the message that says it."""
+    """A fact or invention in a conversation.
+
+    Args:
+        number: the message that states it.
+    """
 
     group: str
     kind: str
@@ -58,14 +62,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What was said, and the facts that are checked against it."""
+    """A conversation, and the facts to check against it."""
 
     excerpt: Excerpt
     cases: tuple[Case, ...]
 
 
 def conversations() -> Iterator[Conversation]:
-    """Those of the set."""
+    """Yield the conversations of the set."""
     for read in json.loads(CONVERSATIONS.read_text(encoding="utf-8")):
         true, invented = read.get("facts") or (), read.get("inventions") or ()
         cases = (
@@ -77,7 +81,7 @@ def conversations() -> Iterator[Conversation]:
 
 
 def right(cases: Mapping[str, Case]) -> PromptFn:
-    """A look that is always right. cases: by the text of the fact."""
+    """Return a verification that is always right. `cases` are keyed by the text of the fact."""
 
     async def look(prompt: str, _seconds: float) -> Completion:
         return _verdicts(prompt, lambda text: _is_true(cases, text), lambda text: _case(cases, text).number)
@@ -86,7 +90,7 @@ def right(cases: Mapping[str, Case]) -> PromptFn:
 
 
 def agreeing(cases: Mapping[str, Case]) -> PromptFn:
-    """A look that agrees to everything."""
+    """Return a verification that always agrees."""
 
     async def look(prompt: str, _seconds: float) -> Completion:
         return _verdicts(prompt, lambda _: True, lambda text: _case(cases, text).number)
@@ -95,12 +99,12 @@ def agreeing(cases: Mapping[str, Case]) -> PromptFn:
 
 
 async def no_look(_prompt: str, _seconds: float) -> Completion:
-    """A model that is out of reach."""
+    """Return no verdict, like an unreachable model."""
     return Completion("")
 
 
 def model_look() -> PromptFn:
-    """The model behind OPENAI_BASE_URL."""
+    """Return a verification by the model at OPENAI_BASE_URL."""
     from openai import AsyncOpenAI
 
     client = AsyncOpenAI(max_retries=5)
@@ -114,15 +118,15 @@ def model_look() -> PromptFn:
     return look
 
 
-async def checked(conversation: Conversation, kind: str) -> list[tuple[Case, CheckedFact]]:
-    """Each case with its verdict: true facts and inventions in requests of their own, as no answer holds both."""
+async def check_conversation(conversation: Conversation, kind: str) -> list[tuple[Case, CheckedFact]]:
+    """Return each case with its verdict. True facts and inventions are checked in separate requests."""
     pairs = []
     for group in (TRUE, UNCITED, INVENTED):
         cases = [case for case in conversation.cases if case.group == group]
         by_text = {" ".join(case.fact.text.split()): case for case in cases}
         look = {"right": right, "agrees": agreeing}.get(kind)
         ask = look(by_text) if look is not None else no_look if kind == "none" else model_look()
-        deadline = asyncio.get_running_loop().time() + SECONDS
+        deadline = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         facts = [case.fact for case in cases]
         verdicts, _ = await FactChecker(SecondLook(ask)).check(facts, conversation.excerpt, (), deadline)
         pairs += list(zip(cases, verdicts, strict=True))
@@ -130,19 +134,19 @@ async def checked(conversation: Conversation, kind: str) -> list[tuple[Case, Che
 
 
 async def check_all(kind: str) -> list[tuple[Case, CheckedFact]]:
-    """Each case of the set with its verdict."""
-    return [pair for one in conversations() for pair in await checked(one, kind)]
+    """Return each case of the set with its verdict."""
+    return [pair for one in conversations() for pair in await check_conversation(one, kind)]
 
 
 def state_of(verdict: CheckedFact) -> str:
-    """What becomes of a fact with this verdict."""
+    """Return the state of a fact after its verdict."""
     if verdict.is_foreign:
         return "refused"
     return "unconfirmed" if verdict.doubt is not None else "confirmed"
 
 
 def main() -> None:
-    """Print what was kept by kind and by language."""
+    """Print the states by kind and by language."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--look", choices=("right", "none", "agrees", "model"), default="right")
     parser.add_argument("--mistakes", action="store_true", help="print each fact with the wrong verdict")

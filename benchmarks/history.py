@@ -1,7 +1,6 @@
-"""Years of talk with another assistant, as ChatGPT exports it, made of words that follow each other in given texts.
+"""A ChatGPT export with years of random talk, made of word sequences from given texts.
 
-So it speaks of what the texts speak of, in their words, and says nothing of what is in them: the hardest history among
-which something can be hidden.
+It uses the same words as the texts without repeating their content, which makes it the hardest history to search in.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LENGTHS = range(6, 45)
-"""Words of a message."""
+"""Number of words in a message."""
 
 
 def write_history(file: Path, texts: Iterable[str], messages: int) -> Path:
-    """A zip file of conversations with so many messages, the same at every run."""
+    """Write a zip file with conversations of `messages` messages in total, the same at every run."""
     follow: dict[str, list[str]] = defaultdict(list)
     for text in texts:
         words = text.split()

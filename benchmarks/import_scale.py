@@ -1,9 +1,9 @@
-"""How long imports take, what they need, and how long another chat waits meanwhile.
+"""Duration and memory of imports, and the delay that they cause in another chat.
 
     python -m benchmarks.import_scale [--large]
 
-Each format with 10 and 1,000 messages; with --large also ChatGPT with 100,000, a file that unpacks to 200 MB: minutes.
-Another chat ends a turn every 20 ms all the while; the longest of those writes is what it waits.
+Imports each format with 10 and 1,000 messages. With --large, also ChatGPT with 100,000 messages, which unpack to 200 MB
+and take minutes. Another chat commits a turn every 20 ms. The delay is the longest of its writes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 MINE, OTHER = Address("console", "mine"), Address("console", "other")
 LARGE = 100_000
-CHARACTERS = 1_800
-"""Of a message of the large file, which makes it 200 MB."""
-EVERY = 0.02
+MESSAGE_CHARS = 1_800
+"""Length of a message in the large file, so that it has 200 MB."""
+INTERVAL_SECONDS = 0.02
 
 
 @contextlib.asynccontextmanager
 async def another_chat(app: App) -> AsyncIterator[list[float]]:
-    """A chat that goes on; the seconds that each of its writes takes."""
+    """Commit turns in another chat. Yield the list of durations of its writes in seconds."""
     session = await app.sessions.get_or_create(OTHER)
     took: list[float] = []
 
@@ -52,7 +52,7 @@ async def another_chat(app: App) -> AsyncIterator[list[float]]:
             messages = [Message(Role.USER, "Hello", now), Message(Role.ASSISTANT, "Hello!", now)]
             await app.memory.turns.commit(FinishedTurn(session.id, Outcome.ANSWERED, messages, now))
             took.append(time.perf_counter() - began)
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(INTERVAL_SECONDS)
 
     task = asyncio.create_task(talk())
     try:
@@ -64,7 +64,7 @@ async def another_chat(app: App) -> AsyncIterator[list[float]]:
 
 
 async def measure(write: Callable[[Path, int], Path], count: int) -> str:
-    """Import a file, import it again, undo it, and import and forget it: a line of the table."""
+    """Import a file, import it again, undo it, export and forget everything. Return a row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         file = write(Path(folder), count)
         settings = Settings.model_validate({"mneme_data_dir": Path(folder) / "data"})
@@ -74,7 +74,7 @@ async def measure(write: Callable[[Path, int], Path], count: int) -> str:
             async def timed(work: Callable[[], object]) -> tuple[float, float]:
                 took.clear()
                 began = time.perf_counter()
-                await work()  # type: ignore[misc]  # each gives something else to wait for
+                await work()  # type: ignore[misc]  # The awaitables differ
                 return time.perf_counter() - began, max(took, default=0.0)
 
             brings = await timed(lambda: app.memory.foreign_import.run(file, session))
@@ -90,13 +90,13 @@ async def measure(write: Callable[[Path, int], Path], count: int) -> str:
 
 
 def large_chatgpt(folder: Path, messages: int) -> Path:
-    """As `exports.chatgpt`, with messages as long as people and models write them, written piece by piece."""
+    """Write an export with messages of realistic length in pieces."""
     file = folder / "chatgpt.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
         for first in range(0, messages, exports.PER_CONVERSATION):
             conversation = exports.chatgpt_conversation(first, exports.PER_CONVERSATION)
             for number in range(first, first + exports.PER_CONVERSATION):
-                filler = " ".join(f"word{(number * 31 + i * 7) % 4999}" for i in range(CHARACTERS // 8))
+                filler = " ".join(f"word{(number * 31 + i * 7) % 4999}" for i in range(MESSAGE_CHARS // 8))
                 conversation["mapping"][f"m{number}"]["message"]["content"]["parts"][0] += f" {filler}"
             part.write((b"," if first else b"[") + json.dumps(conversation).encode())
         part.write(b"]")

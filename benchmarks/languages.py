@@ -1,10 +1,10 @@
-"""How well each way of cutting text into terms finds notes in twelve languages: the choice of the tokenizer.
+"""Comparison of tokenizers for search in twelve languages, and search by paraphrased questions.
 
-Each language has notes and questions that ask for one of them in other forms of its words. All notes of all
-languages stand in one index. Printed: the share of questions whose note comes first, or among the first five.
+Each language has notes, and questions for them with other word forms. All notes are in one index. This prints the share
+of questions that find their note in the first place or in the first five.
 
-Then how well the whole search finds what was told by a question in other words (benchmarks/paraphrases.py), by words
-alone or, with --embedder, by meaning too.
+Then it measures the whole search with questions in other words (benchmarks/paraphrases.py), by words or, with
+--embedder, by meaning too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memory.store.entry import NewEntry
 from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.talk import ledger_over
 
-# language; notes in one line each; questions, each under its note after a ">"
+# Language, notes in one line each, and questions, each under its note after a ">"
 NOTES = """
 en
 The spare keys are with our neighbour Ann
@@ -146,7 +146,7 @@ WAYS = {"unicode61": "unicode61 remove_diacritics 2", "porter": "porter unicode6
 
 
 def read_notes() -> tuple[list[str], list[tuple[str, str, int]]]:
-    """The notes, and the questions with their language and the number of the note that answers them."""
+    """Parse the notes, and the questions with their language and the number of their note."""
     notes: list[str] = []
     questions: list[tuple[str, str, int]] = []
     language = ""
@@ -161,14 +161,16 @@ def read_notes() -> tuple[list[str], list[tuple[str, str, int]]]:
 
 
 async def main() -> None:
-    """Print a table of recall by language and way, and one of paraphrases."""
+    """Print recall by language and tokenizer, and recall of paraphrases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
     arguments = parser.parse_args()
     notes, questions = read_notes()
-    found = {way: [_plain(notes, tokenizer, text) for _, text, _ in questions] for way, tokenizer in WAYS.items()}
-    found["trigram"] = [_plain(notes, "trigram", text) for _, text, _ in questions]
-    found["Mneme"] = await _ours(notes, [text for _, text, _ in questions])
+    found = {
+        way: [_search_plain(notes, tokenizer, text) for _, text, _ in questions] for way, tokenizer in WAYS.items()
+    }
+    found["trigram"] = [_search_plain(notes, "trigram", text) for _, text, _ in questions]
+    found["Mneme"] = await _search_mneme(notes, [text for _, text, _ in questions])
     print(f"{'R@1 / R@5':12}" + "".join(f"{way:>14}" for way in found))
     for language in [*dict.fromkeys(language for language, _, _ in questions), "all"]:
         chosen = [n for n, question in enumerate(questions) if language in (question[0], "all")]
@@ -184,8 +186,8 @@ async def main() -> None:
         await models.close()
 
 
-def _plain(notes: list[str], tokenizer: str, question: str) -> list[int]:
-    """What one FTS5 tokenizer finds, best first."""
+def _search_plain(notes: list[str], tokenizer: str, question: str) -> list[int]:
+    """Return the results of one FTS5 tokenizer, best first."""
     connection = sqlite3.connect(":memory:")
     connection.execute(f"CREATE VIRTUAL TABLE notes USING fts5 (body, tokenize = '{tokenizer}')")
     connection.executemany("INSERT INTO notes (rowid, body) VALUES (?, ?)", enumerate(notes))
@@ -197,7 +199,7 @@ def _plain(notes: list[str], tokenizer: str, question: str) -> list[int]:
     return [row[0] for row in rows]
 
 
-async def _ours(notes: list[str], questions: list[str]) -> list[list[int]]:
+async def _search_mneme(notes: list[str], questions: list[str]) -> list[list[int]]:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:

@@ -31,12 +31,12 @@ THINKING = ("<think", "</think", "<thought", "[think]")
 
 
 class NotWorking(Exception):
-    """A conversation did not come out as it should. The text says how."""
+    """A conversation failed. The text says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The outcome of one conversation."""
+    """The result of one conversation."""
 
     name: str
     works: bool

@@ -1,12 +1,12 @@
-"""Many chats at once: `mneme run` with a model that takes its time; is everybody answered, in order, and stopped?
+"""Load test of `mneme run` with many chats and a slow model: are all messages answered in order, and does /stop work?
 
     python -m benchmarks.load                       500 chats write three messages each; some of them say /stop
-    python -m benchmarks.load --soak 20             then 20 minutes of talk: does anything grow?
+    python -m benchmarks.load --soak 20             then 20 minutes of conversations: does anything grow?
 
-The real program talks to a Bot API server and a scripted model in this process. Each chat's messages must be answered
-in the order they were written in, each once. /stop is said while all models think; what counts is the time until
-its answer stands in the chat. The soak prints, minute by minute, memory, handles, the size of the write-ahead log and
-the rows of each table.
+The program talks to a Bot API server and a scripted model in this process. Each chat's messages must be answered once
+and in order. /stop is sent while the model thinks about all chats, and its latency is the time until its answer is in
+the chat. The soak test prints memory, file handles and the size of the write-ahead log every minute, and the rows of
+each table at the end.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ChatRequest
 
 FIRST_CHAT = 10_001
-THINKING = 2.0
-"""Seconds until the model begins to answer."""
+THINKING_SECONDS = 2.0
+"""Seconds until the model starts to answer."""
 STOPPED_CHATS = 20
 SOAK_CHATS = 50
-EDGE = 300
-"""Messages at either end of a soak whose latency is told apart."""
-PATIENCE = 300
+EDGE_MESSAGES = 300
+"""Number of messages at the start and end of a soak test with separate latencies."""
+TIMEOUT_SECONDS = 300
 _ANSWERED = re.compile(r"Stopped\.|Nothing is running\.")
 _MARK = re.compile(r"\bm\d+\b")
 
 
 def answer(chat: ChatRequest) -> Says:
-    """What the model says: the marks of the messages that it was asked about."""
+    """Answer with the marks of the messages in the request."""
     asked: list[str] = []
     for message in reversed(chat.messages):
         if message["role"] != "user":
@@ -55,22 +55,22 @@ def answer(chat: ChatRequest) -> Says:
 
 
 def read_in(telegram: BotApiServer, chat: int) -> list[str]:
-    """The marks that were answered in a chat, in order."""
+    """Return the marks that were answered in a chat, in order."""
     return [mark for message in telegram.sent(chat) for mark in _MARK.findall(message.text)]
 
 
 async def crowd(telegram: BotApiServer, chats: list[int]) -> int:
-    """Everybody writes at once; how many chats were not answered as they should have been."""
+    """Write in all chats at once. Return the number of chats with wrong answers or a slow /stop."""
     began = time.monotonic()
     for number in range(3):
         for chat in chats:
             telegram.user_says(f"m{number}", chat_id=chat)
-    await asyncio.sleep(THINKING / 2)
+    await asyncio.sleep(THINKING_SECONDS / 2)
     stopping = chats[:: max(1, len(chats) // STOPPED_CHATS)]
     stops = await asyncio.gather(*(stop(telegram, chat) for chat in stopping))
     rest = [chat for chat in chats if chat not in stopping]
     wanted = ["m0", "m1", "m2"]
-    await telegram.wait_for(lambda: all(len(read_in(telegram, chat)) >= 3 for chat in rest), timeout=PATIENCE)
+    await telegram.wait_for(lambda: all(len(read_in(telegram, chat)) >= 3 for chat in rest), timeout=TIMEOUT_SECONDS)
     wrong = sum(read_in(telegram, chat) != wanted for chat in rest)
     print(f"{len(chats)} chats, 3 messages each, all answered after {time.monotonic() - began:.1f} s; wrong: {wrong}")
     print(f"/stop in {len(stops)} chats: median {statistics.median(stops):.2f} s, slowest {max(stops):.2f} s")
@@ -78,15 +78,15 @@ async def crowd(telegram: BotApiServer, chats: list[int]) -> int:
 
 
 async def stop(telegram: BotApiServer, chat: int) -> float:
-    """Say /stop in a chat; how many seconds it took until it was answered, also where nothing ran any more."""
+    """Send /stop in a chat. Return the seconds until it was answered."""
     said = time.monotonic()
     telegram.user_says("/stop", chat_id=chat)
-    await telegram.wait_for(lambda: _ANSWERED.search(str(telegram.sent(chat))), timeout=PATIENCE)
+    await telegram.wait_for(lambda: _ANSWERED.search(str(telegram.sent(chat))), timeout=TIMEOUT_SECONDS)
     return time.monotonic() - said
 
 
 async def soak(telegram: BotApiServer, process: Process, folder: Path, minutes: int) -> None:
-    """Talk for a while, and print what the program holds."""
+    """Talk for some minutes, and print the resources of the program."""
     chats, number, latencies = list(range(FIRST_CHAT, FIRST_CHAT + SOAK_CHATS)), 10, list[float]()
     for minute in range(minutes):
         end, took = time.monotonic() + 60, []
@@ -96,20 +96,20 @@ async def soak(telegram: BotApiServer, process: Process, folder: Path, minutes: 
             telegram.user_says(f"about {mark}", chat_id=chat)
             await telegram.wait_for(
                 lambda chat=chat, mark=mark: mark in read_in(telegram, chat)[-3:],  # type: ignore[misc]  # bound now
-                timeout=PATIENCE,
+                timeout=TIMEOUT_SECONDS,
             )
             took.append(time.monotonic() - said)
         print(f"minute {minute + 1}: {len(took)} messages, median {statistics.median(took) * 1000:.0f} ms, "
-              f"{held_by(process, folder)}", flush=True)  # fmt: skip
+              f"{format_resources(process, folder)}", flush=True)  # fmt: skip
         latencies += took
-    for which, some in (("first", latencies[:EDGE]), ("last", latencies[-EDGE:])):
+    for which, some in (("first", latencies[:EDGE_MESSAGES]), ("last", latencies[-EDGE_MESSAGES:])):
         print(f"the {which} {len(some)} of {len(latencies)} messages: median {statistics.median(some) * 1000:.0f} ms, "
               f"slowest {max(some) * 1000:.0f} ms")  # fmt: skip
-    print(", ".join(f"{table} {rows}" for table, rows in rows_of(folder)))
+    print(", ".join(f"{table} {rows}" for table, rows in count_rows(folder)))
 
 
-def held_by(process: Process, folder: Path) -> str:
-    """Resident memory, open handles, and the write-ahead log."""
+def format_resources(process: Process, folder: Path) -> str:
+    """Return resident memory, open handles and the size of the write-ahead log as text."""
     lines = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii").splitlines()
     resident = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
     handles = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
@@ -117,27 +117,27 @@ def held_by(process: Process, folder: Path) -> str:
     return f"{resident:.0f} MB resident, {handles} handles, {log:.1f} MB write-ahead log"
 
 
-def rows_of(folder: Path) -> list[tuple[str, int]]:
-    """How many rows each table has."""
+def count_rows(folder: Path) -> list[tuple[str, int]]:
+    """Return the number of rows of each table."""
     with closing(sqlite3.connect(folder / "data" / "mneme.db", timeout=30)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         kept = [table for table in tables if not table.startswith(("search", "sqlite"))]
-        count = 'SELECT count(*) FROM "{}"'  # the names are the schema's own
+        count = 'SELECT count(*) FROM "{}"'  # The names come from the schema
         return [(table, connection.execute(count.format(table)).fetchone()[0]) for table in kept]
 
 
 async def load(chats: int, minutes: int) -> int:
-    """Run it; how much went wrong."""
-    everybody = list(range(FIRST_CHAT, FIRST_CHAT + max(chats, SOAK_CHATS)))
+    """Run the load test. Return the number of failures."""
+    people = list(range(FIRST_CHAT, FIRST_CHAT + max(chats, SOAK_CHATS)))
     async with ModelServer() as model, BotApiServer() as telegram:
-        model.otherwise, model.thinking = answer, THINKING
+        model.otherwise, model.thinking = answer, THINKING_SECONDS
         with tempfile.TemporaryDirectory(prefix="mneme-load-") as name:
             folder = Path(name)
-            environment = bot_environment(telegram, model, *everybody) | {"MNEME_DATA_DIR": str(folder / "data")}
+            environment = bot_environment(telegram, model, *people) | {"MNEME_DATA_DIR": str(folder / "data")}
             async with running_bot(environment, folder) as process:
-                await telegram.wait_for(lambda: telegram.polled, timeout=PATIENCE)
-                wrong = await crowd(telegram, everybody[:chats])
-                print(held_by(process, folder))
+                await telegram.wait_for(lambda: telegram.polled, timeout=TIMEOUT_SECONDS)
+                wrong = await crowd(telegram, people[:chats])
+                print(format_resources(process, folder))
                 if minutes:
                     model.thinking = 0
                     await soak(telegram, process, folder, minutes)
@@ -145,7 +145,7 @@ async def load(chats: int, minutes: int) -> int:
 
 
 def main() -> None:
-    """Read the command line; status 1 where a chat was not answered in order, or /stop took more than a second."""
+    """Parse the command line. Exit with status 1 if a chat got wrong answers, or /stop took more than a second."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chats", type=int, default=500)
     parser.add_argument("--soak", type=int, default=0, metavar="MINUTES")

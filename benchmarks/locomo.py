@@ -1,18 +1,17 @@
-"""How much of what answers a question stands in its request, on conversations in LoCoMo's format.
+"""Evidence for questions in the requests that ask them, on conversations in LoCoMo's format.
 
-Give the path of a JSON file (the data is not part of the project). The conversations are kept by the product's own log,
-once as a private chat's and once as a group's; each question is then asked in a new conversation. Printed first: for
-how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, which part of
-the answer's words that stand in them stands there (an excerpt may hold a message without its answer), and what that
-costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
---embedder the local embedding model compares meanings; without it no model takes part. With --talk the questions by "I"
-and "you" are also asked in messages with 10, 16, 24 and 40 words of talk, or as many as are named, before, after and
-around them (benchmarks/talk.py): with their question mark, without it, and without any marks and capitals. With
---tool they are also looked up by memory_recall, in up to five wordings made of their own words, and what that shows is
-counted with the request. With --among N each question is also asked by who has imported a history of N messages, made
-of the words of the other dialogues (benchmarks/history.py). With --peers the same questions are also asked of plain
-BM25 and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of
-the group form, with and without the embedder.
+The argument is a JSON file (the data is not part of the project). The product's log stores the conversations, as a
+private chat and as a group, and each question is asked in a new conversation. The first table shows for how many
+questions any or all of the evidence is in `# Relevant Memory`, the share of the answer's words (an excerpt may contain
+a message without its answer), and the cost. The second shows how high the search ranks the evidence, with 95%
+intervals. No model is involved, except with these options:
+
+--embedder compares meanings by the local embedding model. --talk also asks the questions with "I" and "you" in messages
+with 10, 16, 24 and 40 words of talk, or the given numbers, before, after and around them (benchmarks/talk.py): with
+their question mark, without it, and without punctuation and capitals. --tool also looks them up by memory_recall, in up
+to five wordings of their own words, and counts the results with the request. --among N also asks them after importing
+a history of N messages, made of the words of the other dialogues (benchmarks/history.py). --peers also asks plain BM25
+and cosine similarity (benchmarks/locomo_peers.py) and prints a table of all rankings, with Mneme's in the group form.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from zoneinfo import ZoneInfo
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.embedding import embedded
+from benchmarks.embedding import embed_missing
 from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
@@ -60,21 +59,21 @@ from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 from tests.support.talk import ledger_over
 
 Within = Callable[[str], str]
-"""Makes a message of a question."""
-RECOGNISED = 150
-"""Characters in a row that show that a message which was cut is in a request: half of what is shown of one."""
+"""Converts a question to a message."""
+RECOGNIZED_CHARS = 150
+"""Number of characters in a row that identify a truncated message in a request: half of a shown message."""
 TOOL_TOKENS = (800, 2_000)
-"""What memory_recall shows by default, and at the most."""
+"""Token limits of memory_recall: the default and the maximum."""
 UNRELATED = Path(__file__).parent.parent / "tests" / "sets" / "unrelated_messages.json"
 
 
 def in_utc(_whose: str) -> ZoneInfo:
-    """Everybody lives in UTC."""
+    """Return UTC for all users."""
     return ZoneInfo("UTC")
 
 
 class Asking:
-    """Asks questions of a store as a turn does."""
+    """Asks questions of a store in the same way as a turn."""
 
     def __init__(self, database: Database, ranker: Ranker | None = None) -> None:
         search = Search(database)
@@ -88,29 +87,31 @@ class Asking:
     async def _budget(self, _owner: str, _model: object = None) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)
 
-    async def relevant(self, session: Session, message: str) -> str:
-        """What stands under `# Relevant Memory` for a message that begins a conversation."""
+    async def find_relevant(self, session: Session, message: str) -> str:
+        """Return the text under `# Relevant Memory` for the first message of a conversation."""
         visible, budget = Transcript(None, None, []), await self._budget(session.owner)
         found = await self._builder.find(session, message, visible)
         stable = await self._builder.stable(session, visible, budget, found)
         volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
         return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
-    async def looked_up(self, session: Session, question: str, tokens: int, prompt: str = "") -> str:
-        """What memory_recall shows to who sends it a question in several wordings at once, with a prompt in view."""
+    async def look_up(self, session: Session, question: str, tokens: int, prompt: str = "") -> str:
+        """Return the results of memory_recall for several wordings of a question, with a prompt in view."""
         page = await self._reader.search(wordings(question), session.owner, Wanted(Filter(), 1, tokens, prompt))
         return page.passage.text if page is not None else ""
 
     async def ask(
         self, session: Session, question: Question, texts: dict[str, str], message: str = "", tool_tokens: int = 0
     ) -> Answered:
-        """What the request of a question holds, and where the search ranks its evidence.
+        """Return how much evidence the request for a question contains, and how the search ranks it.
 
-        message: the one that asks it, where it is not the question alone. tool_tokens: so many the model looks up too.
+        Args:
+            message: the message that asks the question, by default the question itself.
+            tool_tokens: the token limit of an additional lookup by memory_recall.
         """
         started = time.perf_counter()
-        relevant = await self.relevant(session, message or question.text)
-        relevant += await self.looked_up(session, question.text, tool_tokens, relevant) if tool_tokens else ""
+        relevant = await self.find_relevant(session, message or question.text)
+        relevant += await self.look_up(session, question.text, tool_tokens, relevant) if tool_tokens else ""
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
@@ -122,7 +123,7 @@ class Asking:
         return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks, words)
 
 
-async def answered(
+async def ask_all(
     dialogues: list[Dialogue],
     form: Form,
     models: MeaningModels,
@@ -131,21 +132,23 @@ async def answered(
     ordinary: bool = False,
     tool_tokens: int = 0,
 ) -> tuple[list[Answered], dict[str, float]]:
-    """All questions of all dialogues in one form, in a store of its own; and the noise.
+    """Ask all questions of all dialogues in one form, in a separate store. Also return the noise.
 
-    That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything. within:
-    makes the message of a question or of one of those. among: so many imported messages each owner has besides, of
-    the words of the other dialogues, or of ordinary ones.
-    tool_tokens: so many a model looks up besides, by several wordings of the question.
+    The noise is the share of English messages in tests/sets/unrelated_messages.json, by kind, that show any memory.
+
+    Args:
+        within: converts questions and unrelated messages to messages.
+        among: number of imported messages per owner, made of the words of the other dialogues or of ordinary ones.
+        tool_tokens: token limit of an additional lookup by several wordings of the question.
     """
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             kept = [
                 (dialogue, await keep(database, dialogue, str(number), form))
-                for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_TELLING)
+                for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_STDERR)
             ]
-            for number, (_, session) in enumerate(track(kept, "Importing", console=_TELLING) if among else ()):
+            for number, (_, session) in enumerate(track(kept, "Importing", console=_STDERR) if among else ()):
                 others = dialogues[:number] + dialogues[number + 1 :]
                 alike = [text for other in others for text in other.texts.values()]
                 texts = other_messages("en") if ordinary else alike
@@ -153,17 +156,21 @@ async def answered(
                 ledger = ledger_over(database, system_clock)
                 await ForeignImport(database, ledger, in_utc).run(history, session)
             vector_search = (
-                await embedded(database, Search(database), models.embedder) if models.embedder is not None else None
+                await embed_missing(database, Search(database), models.embedder)
+                if models.embedder is not None
+                else None
             )
             asking = Asking(database, Ranker(database, vector_search))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
                 await asking.ask(session, question, texts, within(question.text), tool_tokens)
-                for session, texts, question in track(asked, f"Asking in the {form} form", console=_TELLING)
+                for session, texts, question in track(asked, f"Asking in the {form} form", console=_STDERR)
             ]
             noise: dict[str, float] = {}
             for kind, messages in _unrelated().items():
-                shown = [await asking.relevant(session, within(message)) for _, session in kept for message in messages]
+                shown = [
+                    await asking.find_relevant(session, within(message)) for _, session in kept for message in messages
+                ]
                 noise[kind] = sum(map(bool, shown)) / len(shown)
             return answers, noise
         finally:
@@ -176,28 +183,30 @@ def _unrelated() -> dict[str, list[str]]:
 
 
 def is_in(text: str, request: str) -> bool:
-    """Whether a request holds a message, or as much of a long one as is shown of it."""
+    """Return True if a request contains a message, or a recognizable part of a long one."""
     line = " ".join(text.split())
-    starts = range(0, max(1, len(line) - RECOGNISED + 1), 10)
-    return line in request or (len(line) > RECOGNISED and any(line[at : at + RECOGNISED] in request for at in starts))
+    starts = range(0, max(1, len(line) - RECOGNIZED_CHARS + 1), 10)
+    return line in request or (
+        len(line) > RECOGNIZED_CHARS and any(line[at : at + RECOGNIZED_CHARS] in request for at in starts)
+    )
 
 
 def answer_words(answer: str, evidence: list[str], request: str) -> float | None:
-    """Of an answer's telling words in its evidence, the part that stands in a request; None: there are none."""
+    """Return the share of the answer's words in the evidence that a request contains, or None without such words."""
     terms = QueryTerms(answer)
     told = {term for text in evidence for term in terms.term_counts(text)}
     return len(told & terms.term_counts(request).keys()) / len(told) if told else None
 
 
-async def _beside_peers(
+async def _compare_with_peers(
     dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[Answered]
 ) -> dict[str, list[Answered]]:
-    """The answers of each method, Mneme's last. of_mneme: those in the group form with `models`."""
+    """Return the answers of each method, Mneme's last. `of_mneme` are those in the group form with `models`."""
     compared = await peers(dialogues, embedder)
     if models.embedder is None:
-        with_embedder, _ = await answered(dialogues, Form.GROUP, replace(models, embedder=embedder))
+        with_embedder, _ = await ask_all(dialogues, Form.GROUP, replace(models, embedder=embedder))
         return compared | {"Mneme, words alone": of_mneme, "Mneme, embedder": with_embedder}
-    by_words, _ = await answered(dialogues, Form.GROUP, NO_MODELS)
+    by_words, _ = await ask_all(dialogues, Form.GROUP, NO_MODELS)
     return compared | {"Mneme, words alone": by_words, "Mneme, embedder": of_mneme}
 
 
@@ -206,11 +215,11 @@ def _noise(noise: dict[str, float]) -> str:
     return f"unrelated messages that show anything: {parts}"
 
 
-_TELLING = Console(stderr=True)
+_STDERR = Console(stderr=True)
 
 
 def _talk(lengths: list[int]) -> dict[str, Within]:
-    """What makes a message of a question, by how it is called in the tables."""
+    """Return functions that convert a question to a message, by their name in the tables."""
     return {
         f"talk of {words} {place}, {style}": partial(inside_talk, place=place, words=words, style=style)
         for words in lengths
@@ -220,7 +229,7 @@ def _talk(lengths: list[int]) -> dict[str, Within]:
 
 
 async def main() -> None:
-    """Keep, ask, print the tables; write all figures into a file where one is named."""
+    """Store, ask and print the tables, and optionally write all figures to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="JSON file of conversations")
     parser.add_argument("--json", type=Path, help="write all figures into this file")
@@ -239,22 +248,22 @@ async def main() -> None:
     models = MeaningModels(local if arguments.embedder else None)
     compared: dict[str, list[Answered]] = {}
     try:
-        measured = {form: await answered(dialogues, form, models) for form in Form}
+        measured = {form: await ask_all(dialogues, form, models) for form in Form}
         talked = {
-            name: await answered(dialogues, Form.PERSONAL, models, within) for name, within in _talk(lengths).items()
+            name: await ask_all(dialogues, Form.PERSONAL, models, within) for name, within in _talk(lengths).items()
         }
         hidden = {
-            f"{form}, among {arguments.among:,}": await answered(
+            f"{form}, among {arguments.among:,}": await ask_all(
                 dialogues, form, models, among=arguments.among, ordinary=arguments.ordinary
             )
             for form in ((Form.PERSONAL,) if arguments.among else ())
         }
         looked_up = {
-            f"memory_recall, {tokens:,} tokens": await answered(dialogues, Form.PERSONAL, models, tool_tokens=tokens)
+            f"memory_recall, {tokens:,} tokens": await ask_all(dialogues, Form.PERSONAL, models, tool_tokens=tokens)
             for tokens in (TOOL_TOKENS if arguments.tool else ())
         }
         if arguments.peers:
-            compared = await _beside_peers(dialogues, models, local, measured[Form.GROUP][0])
+            compared = await _compare_with_peers(dialogues, models, local, measured[Form.GROUP][0])
     finally:
         await local.close()
     console = Console(width=110)

@@ -1,6 +1,6 @@
-"""Conversations in LoCoMo's format: how they are read, and how they get into a store as if they had been held there.
+"""Conversations in LoCoMo's format: parsing, and storing as if they had been held in the chat.
 
-The data is not part of the project: its licence is non-commercial.
+The data is not part of the project, since its licence is non-commercial.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from memory.store.database import Database
 
 CATEGORIES = {1: "several places", 2: "time", 3: "inference", 4: "one place"}
-"""LoCoMo's kinds of questions that have an answer; the fifth has none."""
+"""LoCoMo's categories of questions with an answer. The fifth category has none."""
 _KEY = re.compile(r"D(\d+):(\d+)")
 
 
 class Form(StrEnum):
-    """How two people's messages are kept: as in a group, a turn each, or as a user's and an assistant's."""
+    """Form in which two people's messages are stored: as a group, or as a user and an assistant."""
 
     PERSONAL = "private, I and you"
-    """The questions as the first speaker would ask the second."""
+    """The questions as the first speaker would ask the second one."""
     PRIVATE = "private"
-    """The questions as they are, with both speakers' names."""
+    """The original questions, with the names of both speakers."""
     GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message. key: its place, as the evidence of questions names it."""
+    """One message. `key` identifies it in the evidence of questions."""
 
     key: str
     speaker: str
@@ -51,7 +51,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the keys of the messages that answer it, and the answer."""
+    """A question, the keys of the messages that answer it, and the answer."""
 
     text: str
     evidence: frozenset[str]
@@ -61,7 +61,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Two people's conversations with what is asked about them."""
+    """The conversations of two people, with questions."""
 
     speakers: tuple[str, str]
     sessions: tuple[tuple[Said, ...], ...]
@@ -69,11 +69,11 @@ class Dialogue:
 
     @property
     def texts(self) -> dict[str, str]:
-        """What was said, by its key."""
+        """Return the texts of all messages by key."""
         return {said.key: said.text for session in self.sessions for said in session}
 
     def questions_in(self, form: Form) -> Iterator[Question]:
-        """The questions as they are asked in a form."""
+        """Yield the questions in their wording for a form."""
         for question in self.questions:
             yield question if form is not Form.PERSONAL else replace(question, text=self._personal(question.text))
 
@@ -85,12 +85,12 @@ class Dialogue:
 
 
 def read_dialogues(path: Path) -> list[Dialogue]:
-    """The dialogues of a file; questions without evidence that was said are left out."""
+    """Parse the dialogues in a file. Questions without existing evidence are left out."""
     return [_dialogue(read) for read in json.loads(path.read_text(encoding="utf-8"))]
 
 
 async def keep(database: Database, dialogue: Dialogue, chat: str, form: Form) -> Session:
-    """Write a dialogue into the log of a chat, each of its sessions as a conversation that is over."""
+    """Write a dialogue into the log of a chat, with each session as an ended conversation."""
     sessions, turns = SessionService(database, system_clock), TurnLog(database, system_clock)
     session = await sessions.get_or_create(Address("locomo", chat))
     for conversation in dialogue.sessions:
@@ -102,7 +102,7 @@ async def keep(database: Database, dialogue: Dialogue, chat: str, form: Form) ->
 
 
 def _turns(conversation: Iterable[Said], speakers: tuple[str, str], form: Form) -> list[list[Message]]:
-    """The messages of each turn; in a private chat a turn ends before the user speaks again."""
+    """Return the messages of each turn. In a private chat a turn ends before the user's next message."""
     turns: list[list[Message]] = []
     for said in conversation:
         if form is Form.GROUP:
@@ -144,10 +144,10 @@ def _said(turn: dict[str, Any], at: datetime) -> Said:
 
 
 def _keys(evidence: Iterable[str]) -> frozenset[str]:
-    """The keys in texts such as `D8:6; D9:17` and `D30:05`."""
+    """Return the keys in texts such as `D8:6; D9:17` and `D30:05`."""
     return frozenset(f"D{int(found[1])}:{int(found[2])}" for text in evidence for found in _KEY.finditer(text))
 
 
 def _moment(text: str) -> datetime:
-    """LoCoMo's dates: `1:56 pm on 8 May, 2023`."""
+    """Parse LoCoMo's dates, such as `1:56 pm on 8 May, 2023`."""
     return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)

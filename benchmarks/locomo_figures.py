@@ -1,4 +1,4 @@
-"""Figures over questions that were asked of a store: what of their evidence was shown, and how high it ranked."""
+"""Figures about evidence in requests, and about its rank."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _PLACES = (*(f"R@{depth}" for depth in DEPTHS), "MRR")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What became of one question. shown: the share of its evidence in the request; ranks: of each that was found.
+    """The result of one question.
 
-    words: the share of the answer's words, of those that stand in the evidence, that stand in the request; None: there
-    are none.
+    Args:
+        shown: share of its evidence in the request.
+        ranks: ranks of the evidence that was found.
+        words: share of the answer's words in the evidence that the request contains, or None without such words.
     """
 
     category: int
@@ -36,7 +38,7 @@ class Answered:
     words: float | None = None
 
     def figures(self) -> dict[str, float]:
-        """The figures of this question by their names."""
+        """Return the figures of this question by name."""
         found = {f"R@{depth}": sum(rank <= depth for rank in self.ranks) / self.evidence for depth in DEPTHS}
         reciprocal = 1 / min(self.ranks) if self.ranks else 0.0
         words = {} if self.words is None else {"words": self.words}
@@ -44,14 +46,14 @@ class Answered:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Between what the mean lies in 95 of 100 draws."""
+    """Return a 95% bootstrap interval of the mean."""
     source = random.Random(1)
     means = sorted(statistics.fmean(source.choices(values, k=len(values))) for _ in range(DRAWS))
     return means[DRAWS // 40], means[-DRAWS // 40]
 
 
 def summary(answers: list[Answered]) -> dict[str, list[float]]:
-    """Mean and interval of each figure, in percent."""
+    """Return mean and interval of each figure, in percent."""
     figures = [one.figures() for one in answers]
     summed: dict[str, list[float]] = {}
     for name in dict.fromkeys(name for of in figures for name in of):
@@ -61,7 +63,7 @@ def summary(answers: list[Answered]) -> dict[str, list[float]]:
 
 
 def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict[str, object]:
-    """All figures of a form, for the file."""
+    """Return all figures of a form for the JSON file."""
     by_category = {
         name: summary(chosen)
         for number, name in CATEGORIES.items()
@@ -79,7 +81,7 @@ def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict
 
 
 def headline(answers: Mapping[str, list[Answered]]) -> Table:
-    """What stands in the requests, by form."""
+    """Return a table of evidence in the requests by form."""
     table = Table("form", "questions", "any", "all", "answer words", "tokens", "ms", title="Evidence in the request")
     for form, some in answers.items():
         figures = summary(some)
@@ -91,7 +93,7 @@ def headline(answers: Mapping[str, list[Answered]]) -> Table:
 
 
 def ranking(form: Form, answers: list[Answered]) -> Table:
-    """Where the search ranks the evidence, by category."""
+    """Return a table of ranks by category."""
     table = Table("category", "questions", title=f"Ranking of the evidence, {form} form")
     kinds = {"all": answers} | {
         name: [one for one in answers if one.category == number] for number, name in CATEGORIES.items()
@@ -106,7 +108,7 @@ def ranking(form: Form, answers: list[Answered]) -> Table:
 
 
 def methods(answers: dict[str, list[Answered]]) -> Table:
-    """Where each method ranks the evidence."""
+    """Return a table of ranks by method."""
     table = Table("method", *_PLACES, "ms", title="Ranking of the evidence beside other methods")
     for name, some in answers.items():
         figures = summary(some)

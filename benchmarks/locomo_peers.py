@@ -1,8 +1,8 @@
-"""Other ways to find a message, asked the same questions of the same messages: plain BM25, and cosines alone.
+"""Other search methods on the same questions and messages: plain BM25, and cosine similarity.
 
-Each ranks the single messages of a dialogue, as Mneme's search does. BM25 is SQLite's FTS5 with its stemmer over who
-said what, the question's words without English stop words joined by OR. The cosines are those of the local embedding
-model, of each message with its speaker and of the question as it stands.
+Each ranks the single messages of a dialogue, as Mneme's search does. BM25 is SQLite's FTS5 with its stemmer over
+speaker and text, with the question's words joined by OR, without English stop words. The cosine similarity uses the
+local embedding model for each message with its speaker, and for the unchanged question.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from memory.search.vectors import Embedder, Vector
 
     Ranks = Callable[[str], Awaitable[list[str]]]
-    """The keys of the messages that fit a question, best first."""
+    """Returns the keys of the best messages for a question."""
 
 BM25 = "BM25 (FTS5)"
 COSINES = "cosines alone"
 
 
 async def peers(dialogues: Sequence[Dialogue], embedder: Embedder) -> dict[str, list[Answered]]:
-    """What became of all questions, by method."""
+    """Return the results of all questions by method."""
     answers: dict[str, list[Answered]] = {BM25: [], COSINES: []}
     for dialogue in dialogues:
         said = [one for session in dialogue.sessions for one in session]

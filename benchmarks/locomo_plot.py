@@ -1,7 +1,7 @@
-"""Draws what `python -m benchmarks.locomo PATH --peers --json FILE` measured, as an SVG picture.
+"""Draws the results of `python -m benchmarks.locomo PATH --peers --json FILE` as an SVG picture.
 
-For each method a bar for each depth: the share of a question's evidence among so many of the best messages. A line in
-each bar tells between what the share lies in 95 of 100 draws of as many questions.
+It has a bar for each method and depth: the share of a question's evidence among that many messages. A line in each bar
+is the 95% interval.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 COLOURS = ("#9ec5e8", "#4a90c8", "#1f5582")
 BAR, GAP, LEFT, TOP = 16, 14, 190, 58
-"""Pixels: of a bar's height, between methods, of the names, above the first bar."""
+"""Pixels: height of a bar, space between methods, width of the names, space above the first bar."""
 PERCENT = 4.4
-"""Pixels that a percent is wide."""
+"""Width of one percent in pixels."""
 
 
-def drawn(title: str, methods: dict[str, Figures]) -> str:
-    """An SVG picture that stands for itself."""
+def draw(title: str, methods: dict[str, Figures]) -> str:
+    """Return a complete SVG picture."""
     group = BAR * len(DEPTHS) + GAP
     width, height = LEFT + 100 * PERCENT + 60, TOP + group * len(methods) + 10
     font = 'font-family="sans-serif" font-size="12" fill="#222"'
@@ -58,14 +58,14 @@ def _bars(name: str, figures: Figures, top: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Read the figures, write the picture."""
+    """Read the figures and write the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figures", type=Path, help="what --json wrote, with --peers")
     parser.add_argument("picture", type=Path, help="SVG file to write")
     arguments = parser.parse_args()
     measured = json.loads(arguments.figures.read_text(encoding="utf-8"))
     title = f"How many of the messages that answer a question are found, {measured['questions']} questions"
-    arguments.picture.write_text(drawn(title, measured["peers"]), encoding="utf-8")
+    arguments.picture.write_text(draw(title, measured["peers"]), encoding="utf-8")
 
 
 if __name__ == "__main__":

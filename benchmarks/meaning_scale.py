@@ -1,8 +1,8 @@
-"""How long a turn takes to find and rank what fits its message, by words and by meaning, in a large memory.
+"""Latency of search and ranking for a message, by words and by meaning, in a large memory.
 
-One owner has a tenth of all messages. The vectors in the store are random; the question's are made by the local model.
-Printed for each size: the median and the slowest twentieth with and without the embedder, what the first question
-after a start takes, and the resident memory of the embedder's process.
+One owner has a tenth of all messages. The vectors in the store are random, those of questions come from the local
+model. For each size this prints the median and the 95th percentile with and without the embedder, the latency of the
+first question after a start, and the memory of the embedder's process.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     import aiosqlite
 
 OTHERS = 90
-"""Owners who share what the first one does not have."""
-LENGTH = 384
+"""Number of owners who share the remaining messages."""
+DIMENSIONS = 384
 QUERIES = 100
-CONVERSATION = 40
-"""Messages in one."""
+MESSAGES_PER_CONVERSATION = 40
+"""Messages per conversation."""
 _NOW = "2026-01-01T00:00:00.000Z"
-_TELLING = Console(stderr=True)
+_STDERR = Console(stderr=True)
 
 
 async def main() -> None:
@@ -73,8 +73,8 @@ async def _fill(database: Database, size: int, model: str) -> None:
                 "INSERT INTO sessions (id, channel, chat_id, owner, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
                 session,
             )
-        for first in track(range(0, size, CONVERSATION), f"Filling {size:,}", console=_TELLING):
-            owner = 1 if first % (10 * CONVERSATION) == 0 else 2 + source.randrange(OTHERS)
+        for first in track(range(0, size, MESSAGES_PER_CONVERSATION), f"Filling {size:,}", console=_STDERR):
+            owner = 1 if first % (10 * MESSAGES_PER_CONVERSATION) == 0 else 2 + source.randrange(OTHERS)
             await _conversation(connection, owner, number, source, numbers)
         await rebuild(connection)
 
@@ -87,7 +87,7 @@ async def _conversation(
         (f"bench:{owner}", owner, _NOW, _NOW),
     )
     conversation = cursor.lastrowid
-    for _ in range(0, CONVERSATION, 2):
+    for _ in range(0, MESSAGES_PER_CONVERSATION, 2):
         cursor = await connection.execute(
             "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
             (conversation, _NOW, _NOW),
@@ -98,7 +98,7 @@ async def _conversation(
             [(conversation, cursor.lastrowid, role, a_text(source), _NOW) for role in ("user", "assistant")],
         )
     rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
-    vectors = [quantised(vector) for vector in numbers.normal(size=(CONVERSATION, LENGTH)).tolist()]
+    vectors = [quantised(vector) for vector in numbers.normal(size=(MESSAGES_PER_CONVERSATION, DIMENSIONS)).tolist()]
     await connection.executemany(
         "INSERT INTO vectors (row, owner_id, conversation_id, model_id, vector) VALUES (?, ?, ?, ?, ?)",
         [

@@ -13,12 +13,12 @@ from config.models import load_catalogue
 
 MESSAGES = 50 * 30
 PROMPT_TOKENS = 12_600
-"""Of one message: identity, memory, rules, tools and the conversation."""
+"""For one message: identity, memory, rules, tools and conversation."""
 REPEATED_TOKENS = 11_000
-"""Of these, the beginning that the request before had as well. Providers with a cache charge less for it."""
+"""Part of these that repeats the start of the previous prompt. Providers with a cache charge less for it."""
 ANSWER_TOKENS = 300
 BACKGROUND_PROMPT_TOKENS = 800
-"""Of summaries, learning and checking, for each message."""
+"""For summaries, learning and verification, per message."""
 BACKGROUND_ANSWER_TOKENS = 100
 
 MODELS = (
@@ -47,7 +47,7 @@ def monthly(model: str, url: str) -> tuple[float, float] | None:
 
 
 def main() -> None:
-    """Print a line for each model of MODELS, or for the names and addresses that are given as arguments."""
+    """Print a line for each model of MODELS, or for pairs of name and address in the arguments."""
     given = sys.argv[1:]
     models = tuple(zip(given[::2], given[1::2], strict=True)) if given else MODELS
     for model, url in models:

@@ -1,7 +1,7 @@
-"""How well what was told is found by a question in other words, in the same language and in another.
+"""Search by questions in other words, in the language of the fact and in others.
 
-The pairs are the project's own (tests/sets/paraphrases.txt): each fact in six languages, its question with hardly a
-word of it. All that was told in a language is kept by the product's own log, hidden among ordinary messages in the same
+The pairs belong to the project (tests/sets/paraphrases.txt): each fact in six languages, with a question that shares
+hardly any words with it. The facts of a language are stored by the product's log, among ordinary messages in the same
 language (from tests/sets), and asked for in every language.
 """
 
@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.embedding import embedded
+from benchmarks.embedding import embed_missing
 from memory.clock import system_clock
 from memory.log.sessions import Address, SessionService
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 HELD, FITTING = HALVES = ("held", "fitting")
-OTHERS = 1_000
-"""Messages among which those of a language are hidden."""
-CONVERSATION = 20
+OTHER_MESSAGES = 1_000
+"""Number of other messages per language."""
+MESSAGES_PER_CONVERSATION = 20
 DEPTH = 10
 _ANSWERS = re.compile("Crete and Menorca|nicht mehr als drei Stunden am Stück|vamos a Oviedo")
-"""In those of the labelled sentences that answer one of the questions: where to on holiday, what keeps me awake."""
+"""Labelled sentences that answer one of the questions by chance, about holidays and sleep."""
 _STATES_NOTHING = ("capture_sentences", "capture_registers")
 _FRAME = re.compile(r"(?P<language>[a-z]{2}) (?P<before>[^{]*)\{(?P<choices>[^}]+)\}(?P<after>.*)")
 _PAIR = re.compile(r"(?P<language>[a-z]{2}) (?P<told>.+) > (?P<question>.+)")
@@ -50,7 +50,7 @@ _PAIR = re.compile(r"(?P<language>[a-z]{2}) (?P<told>.+) > (?P<question>.+)")
 
 @dataclass(frozen=True, slots=True)
 class Paraphrase:
-    """What was told, and a question after it. fact: the number of what it says, in whatever language."""
+    """A fact and a question about it. `fact` is the number of the fact, shared by all languages."""
 
     fact: int
     language: str
@@ -59,12 +59,12 @@ class Paraphrase:
 
     @property
     def half(self) -> str:
-        """Whether weights may be fitted on it."""
+        """Return the half to which the fact belongs. Weights may only be trained on FITTING."""
         return HALVES[self.fact % 2]
 
 
 def read_paraphrases() -> list[Paraphrase]:
-    """All of them. Raises ValueError where a line is none."""
+    """Load all pairs. Raises ValueError for an invalid line."""
     pairs: list[Paraphrase] = []
     fact = 0
     for line in (SETS / "paraphrases.txt").read_text(encoding="utf-8").splitlines():
@@ -78,10 +78,9 @@ def read_paraphrases() -> list[Paraphrase]:
 
 
 def other_messages(language: str) -> list[str]:
-    """What else was said in a language, in one order.
+    """Return other messages in a language, in a fixed order.
 
-    Of the labelled sentences only those that state nothing to keep: the others may answer a question as well, and three
-    of these do.
+    Labelled sentences are included only if they state no fact, since others might answer a question.
     """
     texts = [text for name in _STATES_NOTHING for text in _unlabelled(name, language)]
     unrelated = json.loads((SETS / "unrelated_messages.json").read_text(encoding="utf-8"))
@@ -89,7 +88,7 @@ def other_messages(language: str) -> list[str]:
     for line in (SETS / "other_messages.txt").read_text(encoding="utf-8").splitlines():
         if (frame := _FRAME.fullmatch(line)) and frame["language"] == language:
             texts += [frame["before"] + choice + frame["after"] for choice in frame["choices"].split("|")]
-    return random.Random(language).sample([*dict.fromkeys(texts)], OTHERS)
+    return random.Random(language).sample([*dict.fromkeys(texts)], OTHER_MESSAGES)
 
 
 def _unlabelled(name: str, language: str) -> list[str]:
@@ -98,8 +97,8 @@ def _unlabelled(name: str, language: str) -> list[str]:
     return [text for text in texts if not _ANSWERS.search(text)]
 
 
-async def kept(database: Database, language: str, told: Sequence[str]) -> Session:
-    """A private chat in which all that was said, with what else was, a turn each."""
+async def keep(database: Database, language: str, told: Sequence[str]) -> Session:
+    """Store facts and other messages in a private chat, one per turn."""
     sessions, turns = SessionService(database, system_clock), TurnLog(database, system_clock)
     session = await sessions.get_or_create(Address("paraphrases", language))
     texts = other_messages(language)
@@ -111,7 +110,7 @@ async def kept(database: Database, language: str, told: Sequence[str]) -> Sessio
         at += timedelta(hours=3)
         message = Message(Role.USER, text, at, provenance=Provenance.TYPED)
         await turns.commit(FinishedTurn(session.id, Outcome.ANSWERED, [message], at))
-        if number % CONVERSATION == CONVERSATION - 1:
+        if number % MESSAGES_PER_CONVERSATION == MESSAGES_PER_CONVERSATION - 1:
             await sessions.clear_messages(session.id)
     await sessions.clear_messages(session.id)
     return session
@@ -119,7 +118,7 @@ async def kept(database: Database, language: str, told: Sequence[str]) -> Sessio
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A question asked in one language after what was told in another. rank: its place; None: not found."""
+    """The result of a question in some language. `rank` is None if the fact wasn't found."""
 
     pair: Paraphrase
     asked_in: str
@@ -128,7 +127,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat in which everything was said in one language, among other messages."""
+    """A chat with all facts in one language, among other messages."""
 
     pairs: list[Paraphrase]
     owner: str
@@ -137,27 +136,27 @@ class Chat:
 
 
 async def chats(embedder: Embedder | None) -> AsyncIterator[Chat]:
-    """One of each language, all in one store."""
+    """Yield a chat for each language, all in one store."""
     pairs = read_paraphrases()
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             for language in dict.fromkeys(pair.language for pair in pairs):
                 there = [pair for pair in pairs if pair.language == language]
-                session = await kept(database, language, [pair.told for pair in there])
-                vectors = await embedded(database, Search(database), embedder) if embedder is not None else None
+                session = await keep(database, language, [pair.told for pair in there])
+                vectors = await embed_missing(database, Search(database), embedder) if embedder is not None else None
                 yield Chat(there, session.owner, database, vectors)
         finally:
             await database.close()
 
 
 def questions_of(pair: Paraphrase, pairs: Sequence[Paraphrase]) -> dict[str, str]:
-    """The question after what a pair tells, in every language."""
+    """Return the question about a fact in every language."""
     return {other.language: other.question for other in pairs if other.fact == pair.fact}
 
 
-async def asked(embedder: Embedder | None) -> AsyncIterator[Found]:
-    """Every question, in the chat of every language."""
+async def ask_all(embedder: Embedder | None) -> AsyncIterator[Found]:
+    """Ask every question in the chats of all languages."""
     pairs, only = read_paraphrases(), Filter(kinds=[MESSAGE_KIND])
     async for chat in chats(embedder):
         ranker = Ranker(chat.database, chat.vectors)
@@ -170,8 +169,8 @@ async def asked(embedder: Embedder | None) -> AsyncIterator[Found]:
 
 
 async def table(embedder: Embedder | None) -> list[str]:
-    """R@10 in percent of each half, for each language and for questions in another one than what was told."""
-    results = [found async for found in asked(embedder)]
+    """Return a table of R@10 in percent for each half, by language and across languages."""
+    results = [found async for found in ask_all(embedder)]
     languages = [*dict.fromkeys(found.asked_in for found in results)]
     lines = [f"{'R@10':8}" + "".join(f"{name:>8}" for name in (*languages, "across"))]
     for half in HALVES:

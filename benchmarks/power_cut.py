@@ -1,7 +1,7 @@
-"""A simulated power cut: what a folder would hold if only what was synced had reached the disk.
+"""A simulated power cut: only data that was synced reaches the disk.
 
-`python -m benchmarks.storm --power-cut` uses it: instead of going on with the files as a killed program left them, the
-next start finds what this makes of them. A C compiler is needed.
+`python -m benchmarks.storm --power-cut` uses it: the next start finds the synced state instead of the files that the
+killed program left. It needs a C compiler.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SOURCE = Path(__file__).with_name("synced.c")
 
 
 class PowerCut:
-    """Watches what a program syncs under `root`, and cuts the power."""
+    """Records the data that a program syncs under `root`, and cuts the power."""
 
     def __init__(self, root: Path, scratch: Path) -> None:
         self._root = root
@@ -23,15 +23,15 @@ class PowerCut:
         self._library = scratch / "synced.so"
         self._kept.mkdir()
         compiler = shutil.which("cc") or sys.exit("A C compiler is needed: install gcc.")
-        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self._library, SOURCE, "-ldl"], check=True)  # noqa: S603  # ours alone
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self._library, SOURCE, "-ldl"], check=True)  # noqa: S603  # Our own
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the program has to be started with."""
+        """Return the environment variables for the program."""
         return {"LD_PRELOAD": str(self._library), "SYNCED_ROOT": str(self._root), "SYNCED_KEPT": str(self._kept)}
 
     def cut(self) -> None:
-        """Let the folder hold what was synced, and nothing else. The program must have ended."""
+        """Reset the folder to its synced state. The program must have ended."""
         if not (self._kept / "log").exists():
             return
         image = self._root.with_name(f"{self._root.name}.image")
@@ -40,14 +40,14 @@ class PowerCut:
             target = image / path.relative_to(self._root)
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             copy = self._kept / inode
-            target.write_bytes(copy.read_bytes() if copy.exists() else b"")  # a name without what was in it
+            target.write_bytes(copy.read_bytes() if copy.exists() else b"")  # The name was synced, but not the content
             target.chmod(0o600)
         shutil.rmtree(self._root)
         image.rename(self._root)
         self.keep_all()
 
     def keep_all(self) -> None:
-        """Take everything in the folder as synced. The program must have ended."""
+        """Treat all data in the folder as synced. The program must have ended."""
         shutil.rmtree(self._kept)
         self._kept.mkdir()
         with (self._kept / "log").open("a", encoding="utf-8") as log:
@@ -58,12 +58,12 @@ class PowerCut:
                     log.write(f"F {inode} {path}\n")
 
     def _synced(self) -> dict[Path, str]:
-        """The inode of each file whose name is on the disk."""
+        """Return the inode of each synced file name."""
         names: dict[Path, str] = {}
         folder = self._root
         for line in (self._kept / "log").read_text(encoding="utf-8").splitlines():
             kind, _, rest = line.partition(" ")
-            if kind == "F":  # syncing a new file brings its name along, as ext4 does
+            if kind == "F":  # Syncing a new file syncs its name too, as on ext4
                 inode, _, path = rest.partition(" ")
                 names[Path(path)] = inode
             elif kind == "D":

@@ -1,10 +1,9 @@
-"""How much of what answers a question stands in its request, on chats of people with an assistant in three languages.
+"""Evidence for questions in the requests that ask them, on chats of people with an assistant in three languages.
 
-The chats are the project's own (benchmarks/recall_chats.py); they are kept by the product's own log, and each question
-is asked in a new conversation. Printed are, by language and by kind of question: for how many any and all of what
-answers it stand in `# Relevant Memory`, for how many within its first tokens, where the search ranks it, and how often
-something is shown for messages that have nothing to do with the chat and for questions after what was never said.
-No model takes part.
+The chats belong to the project (benchmarks/recall_chats.py). The product's log stores them, and each question is asked
+in a new conversation. By language and kind of question, this prints for how many questions any or all of the evidence
+is in `# Relevant Memory`, for how many it is within the first tokens, how high the search ranks it, and how often
+memories are shown for unrelated messages and for questions without an answer. No model is involved.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FIRST_TOKENS = 300
-"""As many as a small window has: what stands first must already answer."""
+"""Size of the memory section in a small context window."""
 FIRST = f"first {FIRST_TOKENS} tokens"
-_TELLING = Console(stderr=True)
+_STDERR = Console(stderr=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with an answer, and what became of it. first: any of its evidence stands in the first tokens."""
+    """A question and its result. `first` is True if any of its evidence is within the first tokens."""
 
     language: str
     answered: Answered
@@ -49,21 +48,21 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """What was asked for."""
+        """Return the kind of the question."""
         return KINDS[self.answered.category]
 
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """A message for which nothing should be shown: its kind, and the tokens of what was shown."""
+    """A message for which no memory should be shown, and the tokens that were shown."""
 
     language: str
     kind: str
     tokens: int
 
 
-async def measured(half: str) -> tuple[list[Asked], list[Unasked]]:
-    """All questions and messages of the chats of a half."""
+async def measure(half: str) -> tuple[list[Asked], list[Unasked]]:
+    """Ask all questions and messages of a half."""
     counter = TokenCounter()
     asked: list[Asked] = []
     unasked: list[Unasked] = []
@@ -73,13 +72,13 @@ async def measured(half: str) -> tuple[list[Asked], list[Unasked]]:
             chats = read_chats(half)
             kept = [(chat, await keep(database, chat.dialogue, chat.name, Form.PRIVATE)) for chat in chats]
             asking = Asking(database)
-            for chat, session in track(kept, "Asking", console=_TELLING):
+            for chat, session in track(kept, "Asking", console=_STDERR):
                 texts = chat.dialogue.texts
                 never = [question.text for question in chat.dialogue.questions if not question.evidence]
                 for question in chat.dialogue.questions:
                     if question.evidence:
                         answered = await asking.ask(session, question, texts)
-                        beginning = _beginning(await asking.relevant(session, question.text), counter)
+                        beginning = _beginning(await asking.find_relevant(session, question.text), counter)
                         first = any(is_in(texts[key], beginning) for key in question.evidence)
                         asked.append(Asked(chat.language, answered, first))
                 for kind, messages in (
@@ -87,7 +86,7 @@ async def measured(half: str) -> tuple[list[Asked], list[Unasked]]:
                     ("off topic", chat.off_topic),
                     ("small talk", chat.small_talk),
                 ):
-                    shown = [counter.text(await asking.relevant(session, message)) for message in messages]
+                    shown = [counter.text(await asking.find_relevant(session, message)) for message in messages]
                     unasked += [Unasked(chat.language, kind, tokens) for tokens in shown]
         finally:
             await database.close()
@@ -95,7 +94,7 @@ async def measured(half: str) -> tuple[list[Asked], list[Unasked]]:
 
 
 def _beginning(relevant: str, counter: TokenCounter) -> str:
-    """The lines that stand in the first tokens."""
+    """Return the lines within the first tokens."""
     lines: list[str] = []
     left = FIRST_TOKENS
     for line in relevant.splitlines():
@@ -107,7 +106,7 @@ def _beginning(relevant: str, counter: TokenCounter) -> str:
 
 
 def answers(asked: list[Asked]) -> dict[str, dict[str, float | list[float]]]:
-    """Over all, by language and by kind of question: means with where 95 of 100 draws lie, in percent; and tokens."""
+    """Return means with 95% intervals in percent, and tokens, by language and by kind of question."""
     groups = {"all": asked}
     groups |= {one: [of for of in asked if of.language == one] for one in sorted({of.language for of in asked})}
     groups |= {kind: [of for of in asked if of.kind == kind] for kind in KINDS}
@@ -124,7 +123,7 @@ def answers(asked: list[Asked]) -> dict[str, dict[str, float | list[float]]]:
 
 
 def noise(unasked: list[Unasked]) -> dict[str, dict[str, float]]:
-    """By kind of message and language: for how many, in percent, anything is shown, and the tokens of it."""
+    """Return by kind and language how many messages show any memory, in percent, and its tokens."""
     found: dict[str, dict[str, float]] = {}
     for kind in dict.fromkeys(one.kind for one in unasked):
         for language in ("all", *sorted({one.language for one in unasked})):
@@ -139,7 +138,7 @@ def _percent(which: Iterable[bool]) -> float:
 
 
 def tables(asked: list[Asked], unasked: list[Unasked]) -> list[Table]:
-    """What is asked, and what should show nothing."""
+    """Return a table for questions, and one for messages that should show nothing."""
     columns = ("questions", "any", "all", FIRST, "tokens", "R@5", "R@10", "MRR")
     answered = Table("of", *columns, title="Evidence in the request, own chats")
     for name, of in answers(asked).items():
@@ -158,12 +157,12 @@ def _cell(figure: float | list[float]) -> str:
 
 
 async def main() -> None:
-    """Keep, ask, print the tables; write all figures into a file where one is named."""
+    """Store, ask and print the tables, and optionally write all figures to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half", choices=("tune", "kept"), default="tune", help="kept: only when work is finished")
     parser.add_argument("--json", type=Path, help="write all figures into this file")
     arguments = parser.parse_args()
-    asked, unasked = await measured(arguments.half)
+    asked, unasked = await measure(arguments.half)
     console = Console(width=130)
     for table in tables(asked, unasked):
         console.print(table)

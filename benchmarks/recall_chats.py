@@ -1,16 +1,16 @@
-"""Chats of people with an assistant, in three languages, with what is asked about them: how they are written and read.
+"""Format and parser of chats between people and an assistant in three languages, with questions about them.
 
-Each file of tests/sets/recall is one person's chat. A line tells by its beginning what it is:
+Each file in tests/sets/recall is one person's chat. The first characters of a line say what it is:
 
-    == 2025-01-11 09:30     a conversation begins
-    U text {key}            the user says it, a minute after what was said before; a key names it for questions
-    A text {key}            the assistant says it
-    ? kind key key: text    a question whose answer the named messages hold, all of them
-    ? never: text           a question about what was never said
+    == 2025-01-11 09:30     a conversation starts
+    U text {key}            the user's message, one minute after the previous one; questions refer to its key
+    A text {key}            the assistant's message
+    ? kind key key: text    a question; all the named messages together contain the answer
+    ? never: text           a question without an answer
     ~ text                  a message about something else
     - text                  small talk
 
-Half of the files is for tuning. The other half, `kept-`, is looked at when something is finished.
+Half of the files is for tuning. The other half, `kept-`, is only used to measure finished work.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from benchmarks.locomo_data import Dialogue, Question, Said
 
 CHATS = Path(__file__).parent.parent / "tests" / "sets" / "recall"
 KINDS = ("fact", "update", "date", "assistant", "list", "never")
-"""What is asked for: a fact, what holds now of something that changed, a day, what the assistant said, several places,
-something that was never said."""
+"""Kinds of questions: a fact, the present value of something that changed, a date, something the assistant said, a list
+of things, and something that was never said."""
 SPEAKERS = ("user", "assistant")
 _KEYED = re.compile(r"(?P<text>.*?)(?: \{(?P<key>\w+)\})?")
 _ASKED = re.compile(r"(?P<kind>\w+)(?P<keys>(?: \w+)*): (?P<text>.*)")
@@ -33,9 +33,9 @@ _ASKED = re.compile(r"(?P<kind>\w+)(?P<keys>(?: \w+)*): (?P<text>.*)")
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One person's conversations and what is asked, with messages that have nothing to do with them.
+    """One person's conversations with questions, and unrelated messages.
 
-    A question's category is the place of its kind in KINDS; those after what was never said have no evidence.
+    A question's category is the index of its kind in KINDS. Questions of kind "never" have no evidence.
     """
 
     name: str
@@ -45,17 +45,17 @@ class Chat:
 
     @property
     def language(self) -> str:
-        """Its code, such as `en`."""
+        """Return the language code, such as `en`."""
         return self.name.partition("-")[2]
 
 
 def read_chats(half: str) -> list[Chat]:
-    """The chats of a half, `tune` or `kept`."""
+    """Load the chats of a half, `tune` or `kept`."""
     return [read_chat(path) for path in sorted(CHATS.glob(f"{half}-*.txt"))]
 
 
 def read_chat(path: Path) -> Chat:
-    """The chat in a file. Raises ValueError where a line is none of those above."""
+    """Parse a chat. Raises ValueError for an invalid line."""
     sessions: list[list[Said]] = []
     questions: list[Question] = []
     others: dict[str, list[str]] = {"~": [], "-": []}

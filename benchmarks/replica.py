@@ -1,18 +1,17 @@
-"""The machine burns: a bot with a replica is killed amid a conversation, its disk is gone, and another one goes on.
+"""Loss of a machine: a bot with a replica is killed during a conversation, its disk is deleted, and another takes over.
 
-    python -m benchmarks.replica                 30 times; some 3 minutes
+    python -m benchmarks.replica                 30 times; about 3 minutes
     python -m benchmarks.replica --times 100 --seed 7
 
-The real program talks to a Bot API server and a scripted model in this process. Somebody writes every tenth of a
-second; each message is a note to remember, or a question whose answer the model streams. At a random moment everything
-that the bot has started is killed with kill -9 and its data directory removed. `mneme restore --replica` brings the
-replica into a new directory, and a bot is started there. It may finish; then each message must have been worked on once
-and answered, each note stand once in the database and at most once in MEMORY.md, and each exchange once in the daily
-note.
+The program talks to a Bot API server and a scripted model in this process. A user writes every tenth of a second,
+either a note to remember or a question with a streamed answer. At a random time the bot and its children are killed
+with kill -9 and the data directory is deleted. `mneme restore --replica` restores the replica into a new directory, and
+a bot starts there. After it has finished, each message must have been handled once and answered, each note must exist
+once in the database and at most once in MEMORY.md, and each exchange once in the daily note.
 
-Seconds lost: from the last commit that the restored database knows to the kill, where a later one is missing; what
-Telegram was not told is received it sends again. Seconds until it answers: from the start of the restore to the first
-answer that the second machine gives.
+Seconds lost are those from the last commit in the restored database to the kill, if a later commit is missing. Telegram
+sends unconfirmed messages again. Seconds until it answers are those from the start of the restore to the second
+machine's first answer.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
 
 ANN = 1001
 END = "so it is."
-PAUSE = 0.1
-PATIENCE = 60
+INTERVAL_SECONDS = 0.1
+TIMEOUT_SECONDS = 60
 _MARK = re.compile(r"\b[mr]\d+\b")
 
 
 @dataclass(slots=True)
 class Found:
-    """What came of all times: by what was wrong, the marks; and the seconds that were measured."""
+    """Results of all runs."""
 
     wrong: collections.Counter[str] = field(default_factory=collections.Counter)
     shown_twice: int = 0
@@ -65,7 +64,7 @@ class Found:
 
 
 def answer(chat: ChatRequest) -> Reply:
-    """Says which messages it was asked about."""
+    """Answer with the marks of the messages in the request."""
     newest: list[str] = []
     for message in reversed(chat.messages):
         if message["role"] == "assistant":
@@ -76,18 +75,18 @@ def answer(chat: ChatRequest) -> Reply:
 
 
 async def write(telegram: BotApiServer, marks: list[str], chance: random.Random) -> None:
-    """Somebody writes, until cancelled."""
+    """Write messages until cancelled."""
     while True:
         kind = chance.choice("mmr")
         mark = f"{kind}{len(marks)}"
         marks.append(mark)
-        text = f"/remember the boat {mark} is for sale" if kind == "r" else mark  # short, so that a note holds many
+        text = f"/remember the boat {mark} is for sale" if kind == "r" else mark  # Short, so that a note holds many
         telegram.user_says(text, chat_id=ANN)
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(INTERVAL_SECONDS)
 
 
 async def mneme(environment: dict[str, str], folder: Path, *arguments: str) -> asyncio.subprocess.Process:
-    """Start the command line, in a process group of its own; its log is in `folder`."""
+    """Start the command line in a new process group, with its log in `folder`."""
     with (folder / "log").open("ab") as log:
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -100,16 +99,16 @@ async def mneme(environment: dict[str, str], folder: Path, *arguments: str) -> a
         )
 
 
-def burn(process: asyncio.subprocess.Process) -> None:
-    """Kill a bot and all that it has started, at once."""
+def kill_all(process: asyncio.subprocess.Process) -> None:
+    """Kill a bot and its child processes at once."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
-    for pid in (*map(int, children), process.pid):  # what replicates first: it would send what is left
+    for pid in (*map(int, children), process.pid):  # Litestream first, since it would send pending data
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def commits(database: Path) -> dict[str, str]:
-    """What a database knows that was received or answered, with the moment of each."""
+    """Return the times at which updates were received and turns and entries written, by id."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         rows = connection.execute(
             "SELECT 'inbox ' || update_id, received_at FROM inbox UNION ALL"
@@ -118,8 +117,8 @@ def commits(database: Path) -> dict[str, str]:
         return dict(rows)
 
 
-async def once(found: Found, chance: random.Random) -> None:
-    """Live, burn, go on elsewhere, and count."""
+async def run_once(found: Found, chance: random.Random) -> None:
+    """Run a bot, kill it, continue on another machine, and count errors."""
     marks: list[str] = []
     with tempfile.TemporaryDirectory(prefix="mneme-replica-") as name:
         async with ModelServer() as model, BotApiServer() as telegram:
@@ -129,10 +128,10 @@ async def once(found: Found, chance: random.Random) -> None:
             first, second = folder / "first", folder / "second"
             environment = bot_environment(telegram, model, ANN) | {"REPLICA_URL": str(folder / "replica")}
             bot = await mneme(environment | {"MNEME_DATA_DIR": str(first)}, folder, "run")
-            await telegram.wait_for(lambda: telegram.polled, timeout=PATIENCE)
+            await telegram.wait_for(lambda: telegram.polled, timeout=TIMEOUT_SECONDS)
             writing = asyncio.create_task(write(telegram, marks, chance))
             await asyncio.sleep(chance.uniform(1.5, 5))
-            burn(bot)
+            kill_all(bot)
             await bot.wait()
             killed_at = time.time()
             writing.cancel()
@@ -150,9 +149,9 @@ async def once(found: Found, chance: random.Random) -> None:
             bot = await mneme(environment, folder, "run")
             telegram.user_says("m99999", chat_id=ANN)
             marks.append("m99999")
-            await telegram.wait_for(lambda: len(telegram.sent(ANN)) > answered, timeout=PATIENCE)
+            await telegram.wait_for(lambda: len(telegram.sent(ANN)) > answered, timeout=TIMEOUT_SECONDS)
             found.until_answer.append(time.monotonic() - began)
-            await _rest(telegram, second)
+            await _wait_until_idle(telegram, second)
             bot.terminate()
             await bot.wait()
             _count(found, telegram, second, marks)
@@ -163,14 +162,14 @@ def _seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
-def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:  # whatever the columns hold
+def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(folder / "mneme.db", timeout=30)) as connection:
         return list(connection.execute(sql))
 
 
-async def _rest(telegram: BotApiServer, folder: Path) -> None:
-    """Wait until everything that was received is worked on and sent, and its note is written."""
-    end = time.monotonic() + PATIENCE
+async def _wait_until_idle(telegram: BotApiServer, folder: Path) -> None:
+    """Wait until everything that was received is handled and sent, and its note is written."""
+    end = time.monotonic() + TIMEOUT_SECONDS
     waits = (
         "SELECT (SELECT count(*) FROM inbox WHERE state <> 'done') + (SELECT count(*) FROM outbox WHERE state ="
         " 'waiting') + (SELECT count(*) FROM turns WHERE note = 'due')"
@@ -182,11 +181,11 @@ async def _rest(telegram: BotApiServer, folder: Path) -> None:
 
 
 def _count(found: Found, telegram: BotApiServer, folder: Path, marks: list[str]) -> None:
-    said, stands, shown = (collections.Counter[str]() for _ in range(3))
+    said, stored, shown = (collections.Counter[str]() for _ in range(3))
     for (content,) in _rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
         said.update(_MARK.findall(content))
     for (content,) in _rows(folder, "SELECT content FROM entries WHERE deleted_at IS NULL"):
-        stands.update(_MARK.findall(content))
+        stored.update(_MARK.findall(content))
     half = 0
     for message in telegram.sent(ANN):
         shown.update(set(_MARK.findall(message.text)))
@@ -205,9 +204,9 @@ def _count(found: Found, telegram: BotApiServer, folder: Path, marks: list[str])
             "questions that two turns have worked on": sum(said[mark] > 1 for mark in asked),
             "messages without an answer": sum(shown[mark] == 0 for mark in marks),
             "halves of answers": half,
-            "notes that are missing": sum(stands[mark] == 0 for mark in noted),
-            "notes that stand twice": sum(stands[mark] > 1 for mark in noted),
-            # a line has a mark in the question and in the answer
+            "notes that are missing": sum(stored[mark] == 0 for mark in noted),
+            "notes that stand twice": sum(stored[mark] > 1 for mark in noted),
+            # A line contains the mark in the question and in the answer
             "exchanges that are not once in the daily note": sum(lines[mark] != 2 for mark in asked),
             "notes that are in MEMORY.md twice": sum(page[mark] > 1 for mark in noted),
         }
@@ -215,11 +214,11 @@ def _count(found: Found, telegram: BotApiServer, folder: Path, marks: list[str])
 
 
 async def trial(times: int, seed: int) -> int:
-    """Run it and print what came of it; how much was lost, doubled or left half."""
+    """Run the benchmark and print the results. Return the number of errors."""
     asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
     found, chance = Found(), random.Random(seed)
     for number in range(times):
-        await once(found, chance)
+        await run_once(found, chance)
         print(f"{number + 1}: {found.lost[-1]:.2f} s lost, answers after {found.until_answer[-1]:.2f} s", flush=True)
     print(f"burnt {times} times, {found.messages} messages; shown twice: {found.shown_twice}")
     print(f"seconds lost: median {statistics.median(found.lost):.2f}, most {max(found.lost):.2f}")
@@ -235,7 +234,7 @@ async def trial(times: int, seed: int) -> int:
 
 
 def main() -> None:
-    """Read the command line and burn; status 1 where anything was wrong."""
+    """Parse the command line. Exit with status 1 after any error."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,7 +1,7 @@
-"""How long a search of one owner takes among many entries of many owners, and how fast entries are added.
+"""Latency of one owner's search among many entries of many owners, and the speed of adding entries.
 
-With --messages: what memory adds to a turn, that is the search, the ranking and the making of `# Relevant Memory`, for
-an owner who has a tenth of so many messages.
+With --messages: the time that memory adds to a turn (search, ranking and rendering of `# Relevant Memory`), for an
+owner with a tenth of the messages.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from tests.support.talk import ledger_over
 OWNERS = 200
 VOCABULARY = 50_000
 FUNCTION_WORDS = 120
-"""The most frequent words, of which real texts hold half and queries none: stop words are left out of them."""
+"""Number of frequent words that make up half of a text. Queries don't contain them."""
 WORDS_PER_ENTRY = 20
 WORDS_PER_QUERY = 5
 QUERIES = 200
 ADDS = 2_000
-TALK = 20
-"""Messages in a conversation."""
+MESSAGES_PER_CONVERSATION = 20
+"""Messages per conversation."""
 
 
 async def main() -> None:
-    """Fill a store to each size in turn and print the figures of each."""
+    """Fill a store to each size and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000], help="entries in all")
     parser.add_argument("--messages", action="store_true", help="messages instead, and whole turns")
     arguments = parser.parse_args()
     sizes = sorted(arguments.sizes)
     if arguments.messages:
-        await _turns(sizes)
+        await _measure_turns(sizes)
         return
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
@@ -62,17 +62,17 @@ async def main() -> None:
 
 
 WORDS = [f"w{rank}x" for rank in range(VOCABULARY)]
-# Zipf's law with Mandelbrot's shift: how often the words of a natural language occur
+# Zipf's law with Mandelbrot's shift, the word frequencies of natural languages
 WEIGHTS = list(itertools.accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
 
 
 def a_text(source: random.Random) -> str:
-    """Words as they occur in texts."""
+    """Return a text with natural word frequencies."""
     return " ".join(source.choices(WORDS, cum_weights=WEIGHTS, k=WORDS_PER_ENTRY))
 
 
 def a_query(source: random.Random) -> str:
-    """Words as they occur in texts, without the function words."""
+    """Return a query with natural word frequencies, without function words."""
     words = source.choices(WORDS, cum_weights=WEIGHTS, k=WORDS_PER_QUERY * 20)
     return " ".join([word for word in words if int(word[1:-1]) >= FUNCTION_WORDS][:WORDS_PER_QUERY])
 
@@ -85,7 +85,7 @@ async def _seconds_to_add(entries: EntryStore, source: random.Random) -> float:
 
 
 async def _fill(database: Database, first: int, size: int) -> None:
-    """Add entries in bulk, in the way in which the store keeps them."""
+    """Add entries in bulk, with the same rows as the store."""
     source = random.Random(1)
     now = "2026-01-01T00:00:00.000Z"
     async with database.transaction() as connection, rebuilding(connection):
@@ -102,14 +102,14 @@ async def _fill(database: Database, first: int, size: int) -> None:
             )
 
 
-async def _turns(sizes: list[int]) -> None:
-    """Fill a store with messages to each size in turn and print what memory adds to a turn."""
+async def _measure_turns(sizes: list[int]) -> None:
+    """Fill a store with messages to each size and print the time that memory adds to a turn."""
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             done = 0
             for size in sizes:
-                await _say(database, done, size)
+                await _add_messages(database, done, size)
                 done = max(done, size)
                 pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
                 held = await database.value(pages)
@@ -119,8 +119,8 @@ async def _turns(sizes: list[int]) -> None:
             await database.close()
 
 
-async def _say(database: Database, first: int, size: int) -> None:
-    """Add messages in bulk: each tenth one is of owner 1, who speaks in conversations of 20."""
+async def _add_messages(database: Database, first: int, size: int) -> None:
+    """Add messages in bulk. Every tenth conversation belongs to owner 1."""
     source = random.Random(1)
     moment = "2026-01-01T00:00:00.000Z"
     async with database.transaction() as connection, rebuilding(connection):
@@ -135,7 +135,9 @@ async def _say(database: Database, first: int, size: int) -> None:
                 [(f"bench:{n}", str(n), f"bench:{n}", moment, moment) for n in owners],
             )
         for start in range(first, size, 10_000):
-            conversations = range(start // TALK, min(size, start + 10_000) // TALK)
+            conversations = range(
+                start // MESSAGES_PER_CONVERSATION, min(size, start + 10_000) // MESSAGES_PER_CONVERSATION
+            )
             owners_of = {n: 1 if n % 10 == 0 else 2 + n % (OWNERS - 1) for n in conversations}
             await connection.executemany(
                 "INSERT INTO conversations (id, session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?, ?)",
@@ -145,13 +147,20 @@ async def _say(database: Database, first: int, size: int) -> None:
             await connection.executemany(
                 "INSERT INTO turns (id, conversation_id, outcome, started_at, finished_at)"
                 " VALUES (?, ?, 'answered', ?, ?)",
-                [(n // 2 + 1, n // TALK + 1, moment, moment) for n in numbers[::2]],
+                [(n // 2 + 1, n // MESSAGES_PER_CONVERSATION + 1, moment, moment) for n in numbers[::2]],
             )
             await connection.executemany(
                 "INSERT INTO messages (id, conversation_id, turn_id, role, content, created_at)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (n + 1, n // TALK + 1, n // 2 + 1, "assistant" if n % 2 else "user", a_text(source), moment)
+                    (
+                        n + 1,
+                        n // MESSAGES_PER_CONVERSATION + 1,
+                        n // 2 + 1,
+                        "assistant" if n % 2 else "user",
+                        a_text(source),
+                        moment,
+                    )
                     for n in numbers
                 ],
             )
@@ -165,7 +174,7 @@ async def _turn_latency(database: Database) -> str:
     for _ in range(QUERIES):
         query = a_query(source)
         started = time.perf_counter()
-        await asking.relevant(session, query)
+        await asking.find_relevant(session, query)
         times.append(1000 * (time.perf_counter() - started))
     return _spread(times)
 

@@ -1,7 +1,7 @@
-"""What the embedded model learns of a conversation: facts confirmed, unconfirmed and wrong, and the seconds it takes.
+"""Facts that the embedded model learns from conversations: confirmed, unconfirmed and wrong ones, and the duration.
 
-Five conversations of ten turns, each with five facts; the answers are the real model's. Whether a fact is right is
-told by words that must stand in it. `python -m benchmarks.small_learning` works in data directories of its own.
+Five conversations of ten turns contain five facts each. The answers are the real model's. A memory is right if it
+contains a required word. `python -m benchmarks.small_learning` works in temporary data directories.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Ten messages, and for each of the five facts in them the words of which one must stand in a memory of it."""
+    """Ten messages, and for each of their five facts the words of which a memory must contain one."""
 
     messages: tuple[str, ...]
     facts: tuple[tuple[str, ...], ...]
@@ -110,8 +110,8 @@ TALKS = (
 )
 
 
-async def learned(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], float]:
-    """The entries that a talk leaves, each with its doubt, and how many seconds /new and the work after it take."""
+async def learn(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], float]:
+    """Hold a conversation. Return the learned entries with their doubts, and the seconds of learning."""
     person = Person(app)
     for message in talk.messages:
         await person.says(message)
@@ -125,7 +125,7 @@ async def learned(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], f
 
 
 def with_weights(folder: Path) -> Settings:
-    """Settings of a data directory of its own, with the weights that are here."""
+    """Return settings with a data directory in `folder`, and the weights of this machine."""
     (folder / "models").mkdir()
     here = [*load_settings().models_dir.glob("*.gguf")]
     if not here:
@@ -136,13 +136,13 @@ def with_weights(folder: Path) -> Settings:
 
 
 async def measure() -> None:
-    """Play the talks, and print a line for each."""
+    """Hold the conversations, and print a line for each."""
     total: Counter[str] = Counter()
     print(f"{'talk':6}{'found':>7}{'confirmed':>11}{'unconfirmed':>13}{'wrong or idle':>15}{'seconds':>9}")
     for number, talk in enumerate(TALKS, start=1):
         with tempfile.TemporaryDirectory() as folder:
             async with open_app(with_weights(Path(folder))) as app:
-                entries, seconds = await learned(app, talk)
+                entries, seconds = await learn(app, talk)
         kept = [(content.lower(), unconfirmed) for content, unconfirmed in entries]
         found = sum(
             any(word in content for content, doubt in kept if doubt is None for word in fact) for fact in talk.facts
@@ -162,7 +162,7 @@ async def measure() -> None:
 
 
 def main() -> None:
-    """Measure, with what the bot logs out of the way."""
+    """Measure, without log output."""
     configure_logging("error", "console")
     asyncio.run(measure())
 

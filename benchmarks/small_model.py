@@ -1,9 +1,9 @@
-"""Does memory help a small model? Questions after scripted conversations, with memory, without, and in other prompts.
+"""Benefit of memory for a small model: questions after scripted conversations, with and without memory and prompts.
 
-The conversations are played through the product with scripted answers and consolidated by a scripted model; each
-question is then asked in a new conversation of the real embedded model, at temperature 0. Rules judge the answers:
-what must stand in them, what must not, how long they may get, and that they repeat neither the prompt nor what the
-user said. `python -m benchmarks.small_model --answers` prints every answer.
+The conversations run through the product with scripted answers and a scripted consolidation. Each question is then
+asked in a new conversation with the real embedded model at temperature 0. Rules judge the answers: required and
+forbidden words, maximum length, and no repetition of the prompt or the user's words. `python -m benchmarks.small_model
+--answers` prints every answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from config.models import LocalModel, ModelCatalogue
 
-PARROTED = (
+FORBIDDEN_PARTS = (
     "# memory",
     "# rules",
     "# relevant",
@@ -52,18 +52,18 @@ PARROTED = (
     "now:",
     "tool call:",
 )
-"""Parts of the prompt that have no place in an answer."""
-ECHO_WORDS = 4
-"""So many words of a statement of the user in a row, one of them `I` or `my`, are an echo of it."""
+"""Parts of the prompt that must not appear in an answer."""
+MIN_ECHO_WORDS = 4
+"""Number of consecutive words of a user's statement, including `I` or `my`, that count as an echo."""
 FIRST_PERSON = frozenset("i my me mine we our us ich mein meine mir mich wir unser unsere".split())
 WORD = r"\w+"
 DAYS_LATER = 2
-"""When the questions are asked."""
+"""Days after the conversation when the questions are asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way of asking. tools None: those of the catalogue."""
+    """A configuration of prompt and tools. `tools` is None for those of the catalogue."""
 
     name: str
     style: PromptStyle
@@ -73,7 +73,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An answer and what is wrong with it; nothing for a right one."""
+    """An answer and its errors, which are empty for a right answer."""
 
     question: Question
     answer: str
@@ -83,7 +83,7 @@ class Judged:
 
 
 def variants(model: LocalModel) -> list[Variant]:
-    """The ways that are compared; the catalogue's is the first."""
+    """Return the configurations to compare, the catalogue's first."""
     chosen = STYLES[model.prompt]
     small = STYLES["small"]
     return [
@@ -96,11 +96,11 @@ def variants(model: LocalModel) -> list[Variant]:
 
 
 def judge(conversation: Conversation, question: Question, answer: str, seconds: float) -> Judged:
-    """Hold an answer against its rules."""
+    """Check an answer against its rules."""
     said = answer.lower().replace("’", "'")
     missing = [group[0] for group in question.wants if not any(_has(said, word) for word in group)]
     present = [word for word in question.never if word.lower() in said]
-    parroted = [part for part in PARROTED if part in said]
+    parroted = [part for part in FORBIDDEN_PARTS if part in said]
     wrong = [f"lacks {word!r}" for word in missing] + [f"has {word!r}" for word in (*present, *parroted)]
     wrong += [f"{len(answer)} characters"] if len(answer) > question.at_most else []
     wrong += ["is empty"] if not answer.strip() else []
@@ -113,7 +113,7 @@ def _has(said: str, word: str) -> bool:
 
 
 def _echoed(conversation: Conversation, said: str) -> bool:
-    """Whether the answer says a statement of the user as if it were the bot's own."""
+    """Return True if the answer repeats a user's statement as if it was the bot's."""
     answered = f" {' '.join(re.findall(WORD, said))} "
     return any(
         f" {' '.join(piece)} " in answered
@@ -123,15 +123,15 @@ def _echoed(conversation: Conversation, said: str) -> bool:
 
 
 def _pieces(words: list[str]) -> Iterator[list[str]]:
-    """What may be echoed of a statement."""
-    for start in range(len(words) - ECHO_WORDS + 1):
-        piece = words[start : start + ECHO_WORDS]
+    """Yield the parts of a statement that count as an echo."""
+    for start in range(len(words) - MIN_ECHO_WORDS + 1):
+        piece = words[start : start + MIN_ECHO_WORDS]
         if not FIRST_PERSON.isdisjoint(piece):
             yield piece
 
 
-async def played(conversation: Conversation, folder: Path) -> None:
-    """Have the conversation in a data directory of its own, and end it."""
+async def play(conversation: Conversation, folder: Path) -> None:
+    """Hold a conversation in a data directory, and end it."""
     clock = FakeClock()
     async with ModelServer() as scripted:
         scripted.script(*(Says(answer) for _, answer in conversation.exchanges))
@@ -145,7 +145,7 @@ async def played(conversation: Conversation, folder: Path) -> None:
             await person.says("/new")
 
 
-async def asked(
+async def ask(
     conversation: Conversation, question: Question, folder: Path, server: EmbeddedServer, variant: Variant
 ) -> Judged:
     """Ask one question in a copy of the conversation's data directory."""
@@ -178,7 +178,7 @@ def _settings(data: Path, url: str, model: str, key: str, *, memory: bool = True
 
 
 def _catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
-    """The catalogue with the variant's prompt and tools, at temperature 0."""
+    """Return the catalogue with the configuration's prompt and tools, at temperature 0."""
     STYLES[variant.name] = variant.style
     tools = model.tools if variant.tools is None else variant.tools
     changed = replace(model, prompt=variant.name, tools=tools)
@@ -190,21 +190,21 @@ def _catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
 async def measure(
     model: LocalModel, chosen: list[Variant], models_dir: Path, console: Console
 ) -> dict[str, list[Judged]]:
-    """Ask everything in each of the variants."""
+    """Ask all questions in each configuration."""
     server = EmbeddedServer(as_fetched(model, models_dir), weights_path(model, models_dir))
     results: dict[str, list[Judged]] = {}
     questions = sum(len(conversation.questions) for conversation in CONVERSATIONS)
     with tempfile.TemporaryDirectory() as own, Progress(console=console) as progress:
         folders = {conversation.name: Path(own) / conversation.name for conversation in CONVERSATIONS}
         for conversation in CONVERSATIONS:
-            await played(conversation, folders[conversation.name])
+            await play(conversation, folders[conversation.name])
         try:
             for variant in chosen:
                 task = progress.add_task(variant.name, total=questions)
                 results[variant.name] = []
                 for conversation in CONVERSATIONS:
                     for question in conversation.questions:
-                        one = await asked(conversation, question, folders[conversation.name], server, variant)
+                        one = await ask(conversation, question, folders[conversation.name], server, variant)
                         results[variant.name].append(one)
                         progress.advance(task)
         finally:
@@ -213,7 +213,7 @@ async def measure(
 
 
 def table(results: dict[str, list[Judged]]) -> Table:
-    """Right answers by kind, echoes and seconds of each variant."""
+    """Return a table of right answers by kind, echoes and seconds of each configuration."""
     kinds = list(dict.fromkeys(q.kind for c in CONVERSATIONS for q in c.questions))
     shown = Table("prompt", "right", *kinds, "echoes", "s/answer", box=None)
     for name, judged in results.items():

@@ -1,4 +1,4 @@
-"""Six scripted conversations and what is asked after them, with rules for the answers that a person can read."""
+"""Six scripted conversations with questions, and human-readable rules for the answers."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ NOT_KNOWN = (
     "didn't tell",
     "not been told",
 )
-"""The ways of saying that one does not know."""
+"""Phrases for not knowing something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One message after the conversation. wants: each group needs one of its words in the answer; never: none of them.
+    """One message after the conversation. Its rules ignore case.
 
-    at_most: characters of the answer. Case does not count.
+    Args:
+        wants: groups of words. The answer must contain one word of each group.
+        never: words that the answer must not contain.
+        at_most: maximum number of characters of the answer.
     """
 
     kind: str
@@ -50,7 +53,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What is said (with the answers), what a consolidation learns of it, and what is asked in the next one."""
+    """Messages with answers, the result of their consolidation, and questions for the next conversation."""
 
     name: str
     exchanges: tuple[tuple[str, str], ...]
@@ -60,7 +63,7 @@ class Conversation:
 
     @property
     def consolidation(self) -> str:
-        """The answer of the model that consolidates it."""
+        """Return the scripted answer of the consolidation."""
         facts = [{"subject": subject, "fact": fact, "kind": "fact"} for subject, fact in self.learned]
         return json.dumps({"history_entry": self.history, "memory_update": None, "facts": facts})
 

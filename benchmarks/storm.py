@@ -1,18 +1,19 @@
-"""Nothing lost, nothing doubled: `mneme run` is killed at random moments, with faults besides, and all is counted.
+"""Crash test: `mneme run` is killed at random times, with further faults, and nothing may be lost or done twice.
 
-    python -m benchmarks.storm                      1,000 kills; some 25 minutes
+    python -m benchmarks.storm                      1,000 kills; about 25 minutes
     python -m benchmarks.storm --kills 100 --faults with errors, resets, lost answers and stalls of Telegram, a full
-                                                    disk (not with --power-cut), a damaged index
-    python -m benchmarks.storm --kills 100 --power-cut    and what was not synced is gone (needs a C compiler)
+                                                    disk (not with --power-cut), and a damaged index
+    python -m benchmarks.storm --kills 100 --power-cut    also loses unsynced data (needs a C compiler)
 
-The real program talks to a Bot API server and a scripted model in this process, which streams its answers, calls
-tools, and says in each answer which messages it has read. People write in five chats and a group, remember and undo,
-begin conversations anew and compact them, import files, approve calls of tools and share memories with their family
-(benchmarks/storm_deeds.py), and tasks come due: with --power-cut, which sees the bot's writes alone, while it is down.
-At the end the program may finish; then every message and every task must have been worked on in one turn and answered,
-every note stand once, every /undo have undone one change. A message that Telegram showed twice, since its confirmation
-was lost with the process or with the line, is counted apart: nobody can know. So is one that two kills have hit, and
-that was given up with a sentence at the third start.
+The program talks to a Bot API server and a scripted model in this process, which streams its answers, calls tools, and
+lists the messages that it has read. Users write in five chats and a group, remember and undo, start new conversations
+and compact them, import files, approve tools and share memories (benchmarks/storm_deeds.py). Tasks become due; with
+--power-cut, which sees only the bot's writes, they do while it is down.
+
+At the end the program may finish. Then every message and task must have been handled by one turn and answered, every
+note must exist once, and every /undo must have undone one change. Messages that Telegram showed twice, because a
+confirmation was lost, are counted separately, since they can't be prevented. So are messages that were given up after
+two kills, with a sentence at the third start.
 """
 
 from __future__ import annotations
@@ -48,22 +49,22 @@ if TYPE_CHECKING:
 CHATS = [1001, 1002, 1003, 1004, 1005]
 UNDOING, GROUP = 1006, -100500
 END = "so it is."
-"""How each answer of the model ends: what is shown without it is the half of one."""
+"""End of each answer. A message without it was only sent in part."""
 GIVEN_UP = "I couldn't answer this message: I crashed on it twice"
-"""What is said of a message that the program was killed over twice: it is in the log, and nothing was done for it."""
-PATIENCE = 180
+"""Answer to a message over which the program was killed twice. It is in the log, but nothing was done for it."""
+TIMEOUT_SECONDS = 180
 _SAID = re.compile(r"\b[akmtrux]\d+\b")
 _GIVEN_UP_MESSAGES = (
     "SELECT content FROM messages WHERE role = 'user' AND turn_id IN (SELECT turn_id FROM outbox"
     " WHERE state = 'sent' AND text LIKE '%answer this message: I crashed on it twice%')"
 )
 _HOSTILE: JsonObject = {"query": "a{9999999}", "regex": True}
-"""A regular expression that takes 2.7 GB to compile: the model looks for it where a message has the mark x."""
+"""A regular expression that takes 2.7 GB to compile. The model searches for it in messages with mark x."""
 
 
 @dataclass(slots=True)
 class Sent:
-    """What people have sent: the marks of their messages, by chat."""
+    """The marks of sent messages, by chat."""
 
     marks: dict[str, int] = field(default_factory=dict)
     updates: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -71,14 +72,14 @@ class Sent:
     commands: int = 0
 
     def new(self, kind: str, chat: int) -> str:
-        """A mark for one more message in a chat."""
+        """Return a mark for a new message in a chat."""
         mark = f"{kind}{len(self.marks)}"
         self.marks[mark] = chat
         return mark
 
 
 def answer(chat: ChatRequest) -> Reply:
-    """What the model says: which messages it has read; a note first where one asks for it."""
+    """Answer with the marks of the messages in the request, after calls of tools that they ask for."""
     newest = []
     for message in reversed(chat.messages):
         if message["role"] == "assistant" and not message.get("tool_calls"):
@@ -101,12 +102,12 @@ def _call(mark: str) -> tuple[str, JsonObject]:
 
 
 def asked(content: str) -> str:
-    """What the person has said in a message, without what was put behind it."""
+    """Return the user's part of a message, without the context behind it."""
     return content.partition("<context>")[0]
 
 
 def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> None:
-    """Somebody does something."""
+    """Send a random message or command."""
     chat = chance.choice([*CHATS, UNDOING, GROUP])
     mark = ""
     if chat == GROUP:
@@ -132,7 +133,7 @@ def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> N
 
 
 def task_comes_due(sent: Sent, chance: random.Random, folder: Path) -> None:
-    """A task of one of the chats that has written before is due now."""
+    """Make a task due in one of the chats that have written before."""
     chat = chance.choice(CHATS)
     mark = sent.new("k", chat)
     with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(folder / "data" / "mneme.db")) as connection:
@@ -145,15 +146,15 @@ def task_comes_due(sent: Sent, chance: random.Random, folder: Path) -> None:
             )
         if set_now.rowcount:
             return
-    del sent.marks[mark]  # nobody there yet, or the database busy
+    del sent.marks[mark]  # No chat has written yet, or the database is busy
 
 
 async def fill_the_disk(
     process: asyncio.subprocess.Process, telegram: BotApiServer, sent: Sent, chance: random.Random, folder: Path
 ) -> None:
-    """No file may grow for a moment in which people go on writing.
+    """Forbid files to grow for a moment, while users go on writing.
 
-    Only where nothing waits: what a command or a tool could not do then is refused, and that is as it should be.
+    This happens only while nothing waits, since commands and tools rightly fail on a full disk.
     """
     if telegram.pending_update_ids or not _is_at_rest(folder):
         return
@@ -165,19 +166,19 @@ async def fill_the_disk(
         update = telegram.user_says(f"Please look at {mark}", chat_id=chat)
         sent.updates[chat, telegram.message_id_of(update)] = mark
         await asyncio.sleep(chance.uniform(0, 0.3))
-    if chance.random() < 0.7:  # else it is killed on a full disk
+    if chance.random() < 0.7:  # Otherwise the bot is killed on a full disk
         await asyncio.sleep(chance.uniform(0, 0.5))
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
 
 
 def damage_the_index(folder: Path, chance: random.Random) -> None:
-    """Write over a page of the index, while nobody has it open."""
+    """Overwrite a page of the index while no process has it open."""
     if (folder / "data" / "mneme.db").exists():
         spoil(folder / "data" / "mneme.db", chance.choice(["search_data", "search_idx", "search_docsize"]))
 
 
-def trouble(telegram: BotApiServer, chance: random.Random) -> None:
-    """Something goes wrong at Telegram, or on the way there."""
+def cause_fault(telegram: BotApiServer, chance: random.Random) -> None:
+    """Cause a random fault of Telegram or the connection."""
     method = chance.choice(["sendMessage", "sendMessage", "editMessageText", "getUpdates", "sendMessageDraft"])
     match chance.randrange(9):
         case 0:
@@ -190,12 +191,12 @@ def trouble(telegram: BotApiServer, chance: random.Random) -> None:
             telegram.fault(method, error_code=429, retry_after=1)
         case 4:
             telegram.fault(method, error_code=404)
-        case 5:  # a Bot API server that starts, or a proxy's page: nothing that may end the bot
+        case 5:  # A starting Bot API server or a proxy's page, which must not end the bot
             code = chance.choice([200, 401, 404])
             telegram.fault("*", error_code=code, html=code == 200 or chance.random() < 0.5, seconds=2)
-        case 6:  # what Telegram confirms can't be read
+        case 6:  # An unreadable confirmation
             telegram.fault("sendMessage", body=b'{"ok":true,"result":{"message_id":1', applied=True)
-        case 7:  # nothing that can be kept, and the same message again
+        case 7:  # An update that can't be stored, and the same update twice
             number = telegram.user_says("nothing that was said", chat_id=chance.choice(CHATS))
             telegram.spoil(number, "date", 2**63)
             telegram.delivers_again(telegram.user_says("/status", chat_id=chance.choice(CHATS)))
@@ -204,9 +205,9 @@ def trouble(telegram: BotApiServer, chance: random.Random) -> None:
 
 
 async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
-    """Run it and print what came of it; how much was lost, doubled or left half."""
+    """Run the test and print the results. Return the number of errors."""
     chance, sent = random.Random(seed), Sent()
-    # a connection that the killed program leaves is no news
+    # Ignore connections that the killed program leaves
     asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
     async with ModelServer() as model, BotApiServer() as telegram:
         model.otherwise = answer
@@ -237,10 +238,10 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
                     )
             telegram.clear_faults()
             async with running_bot(environment, folder) as process:
-                await _quiet(telegram, folder, deeds)
-                # a kill in the middle of an import leaves the rest to the next one
+                await _wait_until_idle(telegram, folder, deeds)
+                # A kill during an import leaves the rest to the next import
                 while deeds.import_again(telegram):
-                    await _quiet(telegram, folder, deeds)
+                    await _wait_until_idle(telegram, folder, deeds)
                 process.terminate()
                 await process.wait()
             return _count(telegram, sent, folder, deeds)
@@ -249,9 +250,10 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
 async def _live(
     telegram: BotApiServer, sent: Sent, chance: random.Random, deeds: Deeds, folder: Path | None, *, faults: bool
 ) -> None:
-    """Let the program live for a moment: mostly until it works, and then for the length of a turn.
+    """Let the program run for a moment, usually until it polls, and then for about a turn.
 
-    folder: where tasks come due.
+    Args:
+        folder: the data folder, if tasks may become due.
     """
     if folder is not None and chance.random() < 0.5:
         task_comes_due(sent, chance, folder)
@@ -261,12 +263,12 @@ async def _live(
         await asyncio.sleep(chance.uniform(0, 1.5))
         return
     polls = len(telegram.calls_to("getUpdates"))
-    await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls, timeout=PATIENCE)
-    if chance.random() < 0.7:  # else what is asked waits for an answer at the kill
+    await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls, timeout=TIMEOUT_SECONDS)
+    if chance.random() < 0.7:  # Otherwise questions are still open at the kill
         deeds.press_all(telegram, CHATS)
     for _ in range(chance.randrange(3)):
         if faults and chance.random() < 0.5:
-            trouble(telegram, chance)
+            cause_fault(telegram, chance)
         people_write(telegram, sent, chance)
         deeds.act(telegram, chance, CHATS)
         await asyncio.sleep(chance.uniform(0, 0.25))
@@ -274,9 +276,9 @@ async def _live(
     await asyncio.sleep(chance.uniform(1, 4) if chance.random() < 0.15 else chance.uniform(0, 0.3))
 
 
-async def _quiet(telegram: BotApiServer, folder: Path, deeds: Deeds) -> None:
-    """Approve what is asked, and wait until everything that was received is worked on and sent."""
-    end = time.monotonic() + PATIENCE
+async def _wait_until_idle(telegram: BotApiServer, folder: Path, deeds: Deeds) -> None:
+    """Approve all questions, and wait until everything that was received is handled and sent."""
+    end = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < end:
         await asyncio.sleep(0.5)
         deeds.press_all(telegram, CHATS)
@@ -292,15 +294,15 @@ def _is_at_rest(folder: Path) -> bool:
     return not left
 
 
-def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:  # whatever the columns hold
+def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"file:{folder / 'data' / 'mneme.db'}?mode=ro", uri=True, timeout=30)) as connection:
         return list(connection.execute(sql))
 
 
 def _count(telegram: BotApiServer, sent: Sent, folder: Path, deeds: Deeds) -> int:
-    worked = collections.Counter[str]()
+    handled = collections.Counter[str]()
     for (content,) in _rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
-        worked.update(_SAID.findall(str(content)))
+        handled.update(_SAID.findall(str(content)))
     shown, half, given_up = collections.Counter[str](), [], set[str]()
     for chat in {*sent.marks.values()}:
         for message in telegram.sent(chat):
@@ -309,28 +311,28 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path, deeds: Deeds) -> in
                 given_up |= set(_SAID.findall(message.text)) or {f"/undo {message.message_id}"}
             if message.text.startswith("I have read") and END not in message.text:
                 half.append(message.text)
-    # of many messages that waited together the sentence quotes the first ones only
+    # If many messages waited together, the sentence quotes only the first ones
     for (content,) in _rows(folder, _GIVEN_UP_MESSAGES):
         given_up |= set(_SAID.findall(str(content)))
     live = "SELECT content FROM entries WHERE deleted_at IS NULL AND kind <> 'archive'"
-    stands = collections.Counter[str]()
+    stored = collections.Counter[str]()
     for (content,) in _rows(folder, live):
-        stands.update(_SAID.findall(str(content)))
+        stored.update(_SAID.findall(str(content)))
     asked_for = [mark for mark in sent.marks if mark[0] in "akmtx"]
     noted = [mark for mark in sent.marks if mark[0] in "tr"]
-    # what was given up was or was not done before: of commands in the chat of /undo it is not known which
+    # A message that was given up may have been handled. In the chat of /undo it is unknown which ones were
     unsure = sum(mark[0] in "/u" for mark in given_up)
     remembered = [mark for mark in sent.marks if mark[0] == "u"]
-    undone = len(remembered) - sum(stands[mark] for mark in remembered)
+    undone = len(remembered) - sum(stored[mark] for mark in remembered)
     wrong = {
-        "messages that no turn has worked on": [m for m in asked_for if worked[m] == 0],
-        "messages that two turns have worked on": [m for m in asked_for if worked[m] > 1],
+        "messages that no turn has worked on": [m for m in asked_for if handled[m] == 0],
+        "messages that two turns have worked on": [m for m in asked_for if handled[m] > 1],
         "messages without an answer in their chat": [
             m for m in sent.marks if shown[m] == 0 and m[0] != "u" and m not in given_up
         ],
         "halves of answers left in a chat": half,
-        "notes that are missing": [m for m in noted if stands[m] == 0 and m not in given_up],
-        "notes that stand more than once": [m for m in noted if stands[m] > 1],
+        "notes that are missing": [m for m in noted if stored[m] == 0 and m not in given_up],
+        "notes that stand more than once": [m for m in noted if stored[m] > 1],
         "changes undone too many or too few": ["/undo"] * max(0, abs(undone - sent.undos) - unsure),
     }
     wrong |= deeds.count(telegram, given_up)
@@ -344,7 +346,7 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path, deeds: Deeds) -> in
 
 
 def main() -> None:
-    """Read the command line and let the storm loose; status 1 where anything was wrong."""
+    """Parse the command line and run. Exit with status 1 after any error."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--faults", action="store_true")

@@ -1,4 +1,4 @@
-"""What people do in the storm besides writing: import files, approve tools, share memories. And what came of it."""
+"""Further actions of users in the storm: importing files, approving tools and sharing memories, and their results."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 IMPORTING, SHARING = 1007, 1008
 TOOL = "trial__write"
-"""A tool of another program, which asks before it runs."""
+"""A tool of another program, which needs approval."""
 YES, IMPORT = "Yes, this once", "Import"
 CONVERSATIONS, MESSAGES = 12, 12
-"""How much a file holds that is imported. Under --power-cut each of its commits copies the whole database."""
+"""Size of an imported file. Under --power-cut each of its commits copies the whole database."""
 _APPROVED = re.compile(r"\ba\d+\b")
 _FREIGHT = re.compile(r"\bfreight-\d+-\d+-\d+\b")
 _SHARED = re.compile(r"\bf\d+\b")
@@ -34,7 +34,7 @@ _SHARED = re.compile(r"\bf\d+\b")
 
 @dataclass(slots=True)
 class Deeds:
-    """What people have done, and what it should lead to."""
+    """Actions so far, and their expected results."""
 
     folder: Path
     servers: Servers = field(init=False)
@@ -52,11 +52,11 @@ class Deeds:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings under which a bot imports, asks for approval and shares."""
+        """Return the settings for imports, approvals and sharing."""
         return {"MEMORY_SCOPE": "family", "MCP_CONFIG": str(self.servers.path)}
 
     def act(self, telegram: BotApiServer, chance: random.Random, chats: list[int]) -> None:
-        """Somebody presses a button that is there, sends a file, or shares something."""
+        """Press an existing button, send a file, or share something."""
         kind = chance.choices(["press", "file", "lamp", "share"], [5, 2, 2, 4])[0]
         if kind == "press":
             self.press_all(telegram, chats)
@@ -72,7 +72,7 @@ class Deeds:
             self._share(telegram, chance)
 
     def press_all(self, telegram: BotApiServer, chats: list[int]) -> None:
-        """Press each button that was not pressed yet."""
+        """Press each button that wasn't pressed yet."""
         for chat in [*chats, IMPORTING]:
             for message_id, button in _buttons(telegram, chat):
                 if button["text"] not in (YES, IMPORT) or button["callback_data"] in self.pressed:
@@ -83,7 +83,7 @@ class Deeds:
                 self.imports += button["text"] == IMPORT
 
     def import_again(self, telegram: BotApiServer) -> int:
-        """Ask again for the files that are not all there. Return how many these are."""
+        """Import incomplete files again. Return their number."""
         found = self._imported()
         files = _rows(self.folder, "SELECT id, name FROM media")
         numbers = {int(name[len("conversations-") :].partition(".")[0]): row for row, name in files if name}
@@ -95,7 +95,7 @@ class Deeds:
         return len(missing)
 
     def count(self, telegram: BotApiServer, given_up: set[str]) -> dict[str, list[str]]:
-        """Return what went wrong, by its kind."""
+        """Return errors by kind."""
         imported = self._imported()
         whole = [
             f"freight-{f}-{c}-{m}" for f in range(self.files) for c in range(CONVERSATIONS) for m in range(MESSAGES)
@@ -147,13 +147,13 @@ class Deeds:
         return collections.Counter(key for content in contents for key in _FREIGHT.findall(content))
 
     def _begun_before(self) -> set[str]:
-        """The marks of turns in which a call was not made again."""
+        """Return the marks of turns in which a tool was not called a second time."""
         return {mark for content in _column(self.folder, _NOT_AGAIN) for mark in _APPROVED.findall(content)}
 
 
 _OF_A_FILE = CONVERSATIONS * MESSAGES
 _USERS = "SELECT content FROM messages WHERE role = 'user'"
-# the model reads this of a call that was begun before a kill: it is not made twice
+# The result of a call that had begun before a kill, and is not repeated
 _NOT_AGAIN = (
     "SELECT content FROM messages WHERE role = 'user' AND turn_id IN (SELECT turn_id FROM messages"
     " WHERE content LIKE 'not run: trial__write was run for this message before%')"
@@ -174,7 +174,7 @@ def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     try:
         with closing(sqlite3.connect(f"file:{folder / 'data' / 'mneme.db'}?mode=ro", uri=True, timeout=30)) as reading:
             return list(reading.execute(sql))
-    except sqlite3.Error:  # the database is not there yet
+    except sqlite3.Error:  # There is no database yet
         return []
 
 
@@ -183,7 +183,7 @@ def _column(folder: Path, sql: str) -> list[str]:
 
 
 def _conversation(file: int, number: int) -> JsonObject:
-    """One conversation as ChatGPT exports it."""
+    """Return a conversation in ChatGPT's export format."""
     nodes: JsonObject = {"root": {"id": "root", "message": None, "parent": None, "children": []}}
     parent = "root"
     at = 1_700_000_000.0 + (file * CONVERSATIONS + number) * 10_000

@@ -1,7 +1,7 @@
-"""Talk such as stands around questions in real messages: some 10, 16, 24 or 40 words, for a question the same each run.
+"""Talk around questions, as in real messages: about 10, 16, 24 or 40 words, always the same for a question.
 
-It asks nothing, has to do with no conversation, and was written before any code was run on it. And a question in other
-wordings, as a model may look it up: made without a model, of its own words alone.
+It asks nothing, is unrelated to the conversations, and was written before any code was run on it. This module also
+rewords a question, as a model may do for a lookup, using only its own words.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ My shoes are still wet.
 They closed the little bakery.
 """
 PARTS = {10: (SHORT, SHORT), 16: (LONG, SHORT), 24: (LONG, LONG), 40: (LONG, LONG, LONG, SHORT)}
-"""Of which lines talk of so many words is made."""
+"""Lists of lines that make up talk of a given number of words."""
 LEADS = ("", "", "", "Anyway, ", "By the way: ", "oh and ")
-"""What a question that stands behind something may begin with."""
+"""Starts of a question that follows other text."""
 ENDS = (".", "\n", "...")
-"""What ends a question without its mark."""
+"""Ends of a question without its question mark."""
 
 
 class Place(StrEnum):
-    """Where talk stands."""
+    """Position of talk relative to the question."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -81,16 +81,16 @@ class Place(StrEnum):
 
 
 class Style(StrEnum):
-    """How a question is written, and the talk around it."""
+    """Style of a question and the talk around it."""
 
     MARKED = "marked"
     UNMARKED = "no mark"
     TRANSCRIPT = "transcript"
-    """As what was spoken is written down by some: no punctuation and no capitals at all."""
+    """No punctuation and no capitals, as in some transcripts of speech."""
 
 
 def inside_talk(question: str, place: Place, words: int = 24, style: Style = Style.MARKED) -> str:
-    """A question with so many words of talk before it, after it, or half of them on each side."""
+    """Put talk of a given number of words before, after or around a question."""
     source = random.Random(f"{place}: {question}")
     parts: list[str] = []
     for lines in PARTS[words]:
@@ -104,12 +104,12 @@ def inside_talk(question: str, place: Place, words: int = 24, style: Style = Sty
 
 
 def as_transcript(message: str) -> str:
-    """A message without punctuation and capitals."""
+    """Remove punctuation and capitals."""
     return " ".join(re.sub(r"[^\w\s'’]|(?<!\w)['’]|['’](?!\w)", " ", message.lower()).split())
 
 
 def wordings(question: str) -> list[str]:
-    """A question, its telling words, both halves of these, and the longest: at most five, as a model may send them."""
+    """Return up to five wordings: the question, its informative words, each half of these, and the longest ones."""
     words = sought_parts(question)[0]
     half = (len(words) + 1) // 2
     longest = sorted(words, key=len)[-2:]

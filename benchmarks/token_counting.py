@@ -1,7 +1,7 @@
-"""How far the token estimate is off, before and after it has seen a model's own usage reports.
+"""Error of the token estimate, before and after it has learned from a model's usage reports.
 
-Asks the embedded model (fetch it first: `mneme model pull`) for one token at a time and reads the prompt's size
-from its answer. One half of the texts teaches, the other is measured.
+Asks the embedded model (download it first: `mneme model pull`) for one token at a time, and reads the prompt's size
+from the response. Half of the texts are used for learning, the other half for measuring.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import statistics
 from pathlib import Path
 
-from bot.cli.start import settings_with_logging
+from bot.cli.start import load_settings_with_logging
 from config.models import load_catalogue
 from memory.clock import system_clock
 from memory.messages import Message, Role
@@ -23,7 +23,7 @@ from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 
 ROUNDS = 3
-"""How often the teaching texts are shown: a conversation reports usage at every turn."""
+"""Number of times that the texts are used for learning, since a conversation reports usage at every turn."""
 
 TEXTS = {
     "English": (
@@ -60,7 +60,7 @@ async def main() -> None:
     parser.add_argument("--models-dir", type=Path, help="where the weights are")
     arguments = parser.parse_args()
     local = load_catalogue().local(arguments.model)
-    folder = arguments.models_dir or settings_with_logging(quiet=True).models_dir
+    folder = arguments.models_dir or load_settings_with_logging(quiet=True).models_dir
     server = EmbeddedServer(as_fetched(local, folder), weights_path(local, folder))
 
     async def connect() -> Endpoint:

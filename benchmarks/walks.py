@@ -1,6 +1,6 @@
-"""How many of our modules and functions a message, a fact and a search enter: `python -m benchmarks.walks`.
+"""Number of modules and functions that a message, a fact and a search enter: `python -m benchmarks.walks`.
 
-The model is scripted, and each is done twice, so that what is done once a start is not counted.
+The model is scripted. Each is done twice, so that work done only once per start isn't counted.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ OURS = tuple(f"{ROOT / package}/" for package in ("bot", "pipeline", "memory", "
 TOLD = "My sister Ann lives in Lviv and keeps bees."
 
 
-async def entered(walk: Callable[[], Awaitable[object]]) -> set[tuple[str, str]]:
-    """The module and the name of each of our functions that a walk calls, in whatever thread."""
+async def trace(walk: Callable[[], Awaitable[object]]) -> set[tuple[str, str]]:
+    """Return module and name of each of our functions that a walk calls, in any thread."""
     calls: set[tuple[str, str]] = set()
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
@@ -71,7 +71,7 @@ async def main() -> None:
                 }
                 for name, walk in walks.items():
                     await walk()
-                    calls = await entered(walk)
+                    calls = await trace(walk)
                     print(f"{name:8} {len({module for module, _ in calls}):4} modules {len(calls):5} functions")
 
 

@@ -1,8 +1,8 @@
-"""A simulated year with the bot: does the request still hold the right facts after months, and what does it cost?
+"""A simulated year with the bot: do requests still contain the right facts after months, and what do they cost?
 
-A person tells, changes and asks for things in two languages (`benchmarks/year_life.py`). The whole program runs over
-real HTTP with a moved clock; a scripted model knows what each message says, so extractor and judge make no mistakes.
-On each of the days 30, 90, 180 and 365 a copy of the data is asked for everything that was told so far.
+A person tells, changes and asks for things in two languages (`benchmarks/year_life.py`). The program runs over real
+HTTP with a simulated clock. A scripted model knows what each message says, so extraction and verification make no
+mistakes. On days 30, 90, 180 and 365 a copy of the data is asked for everything that was told so far.
 
 `python -m benchmarks.year --days 90 --seed 2` runs a shorter life of another person.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
 CHECKPOINTS = (30, 90, 180, 365)
-IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  # a folder of its own is made in it
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  # Only for a temporary folder in it
 TIMED_TURNS = 60
 OWNER = "console:local"
 _MESSAGE = re.compile(r"^\[(\d+)\] user: (.*)$", re.MULTILINE)
@@ -46,7 +46,7 @@ _CLAIM = re.compile(r"^(\d+)\. (?:\((.*?)\) )?(.*)$", re.MULTILINE)
 
 
 class Oracle:
-    """The scripted model: answers in conversation, extracts what the script says, judges by the script's values."""
+    """The scripted model: converses, extracts facts from the script, and verifies them by the script's values."""
 
     def __init__(self, life: Life) -> None:
         self._life = life
@@ -60,12 +60,12 @@ class Oracle:
         }
 
     def answer(self, _chat: ChatRequest) -> Says:
-        """Return an answer of usual length, which says nothing of what the script knows."""
+        """Return an answer of usual length without any facts of the script."""
         self._answers += 1
         return Says(ANSWERS[self._answers % len(ANSWERS)])
 
     def extract(self, chat: ChatRequest) -> Says:
-        """Return a consolidation's answer: each fact once, under its known subject if the prompt shows one."""
+        """Return the answer of a consolidation: each fact once, under a known subject if the prompt shows one."""
         prompt = str(chat.messages[0]["content"])
         known = self._known_subjects(prompt)
         in_english = "Subjects are in English" in prompt
@@ -96,7 +96,7 @@ class Oracle:
         }
 
     def judge(self, chat: ChatRequest) -> Says:
-        """Return the verdicts of a second look: which known memories name an older or the same value."""
+        """Return verdicts: which known memories contain an older or the same value."""
         prompt = str(chat.messages[0]["content"])
         if "I lent Marco my drill" in prompt:
             return Says(agreement(prompt))
@@ -112,7 +112,7 @@ class Oracle:
 
 @dataclass
 class Period:
-    """What is counted between two checkpoints."""
+    """Counts between two checkpoints."""
 
     days: int = 0
     turns: int = 0
@@ -123,7 +123,7 @@ class Period:
     former: str = ""
 
     def count(self, requests: list[ChatRequest]) -> None:
-        """Count what each request has in common with the one before."""
+        """Count the part of each request that repeats the start of the previous one."""
         for request in requests:
             prompt = request.prompt
             if self.former:
@@ -134,7 +134,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a checkpoint shows. Shares are of the questions, times of one turn."""
+    """Results of a checkpoint. Shares refer to the questions, times to one turn."""
 
     day: int
     questions: int
@@ -154,7 +154,7 @@ class Figures:
 
 
 async def main() -> None:
-    """Live the year and print a row for each checkpoint."""
+    """Simulate the year and print a row for each checkpoint."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--seed", type=int, default=1)
@@ -182,7 +182,7 @@ async def main() -> None:
 
 
 async def live(life: Life, days: int) -> AsyncIterator[Figures]:
-    """Live a life, yielding the figures of each checkpoint."""
+    """Simulate a life. Yield the figures of each checkpoint."""
     oracle, clock = Oracle(life), FakeClock(BEGIN)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         async with ModelServer() as server, open_app(_settings(Path(folder) / "data", server), clock) as app:
@@ -246,7 +246,7 @@ def _copied(folder: Path, copy: Path) -> None:
 async def _checkpoint(
     life: Life, day: int, folder: Path, server: ModelServer, clock: FakeClock, period: Period
 ) -> Figures:
-    """Ask a copy of the data for all that was told, each in a conversation of its own."""
+    """Ask a copy of the data for everything that was told, each in a new conversation."""
     at = clock.now
     clock.now = BEGIN + timedelta(days=day + 1, hours=9)
     current = list(life.current(day))
@@ -256,7 +256,7 @@ async def _checkpoint(
         person = Person(app)
         session = await app.sessions.get_or_create(person.address)
         for number, (attribute, version) in enumerate(current):
-            # usually in the language in which it was told last
+            # Usually in the language in which it was told last
             told_in = life.languages[attribute.key, version]
             other = next(spoken for spoken in attribute.question if spoken != told_in)
             server.requests.clear()
@@ -299,7 +299,7 @@ async def _checkpoint(
 
 
 async def _time_turns(person: Person) -> float:
-    """Return the median processor time of a plain turn, in milliseconds; the scripted server's share is in it."""
+    """Return the median CPU time of a plain turn in milliseconds, including the scripted server."""
     times = []
     for number in range(TIMED_TURNS):
         began = time.process_time()
@@ -309,7 +309,7 @@ async def _time_turns(person: Person) -> float:
 
 
 async def _stored(app: App, life: Life, current: Sequence[tuple[Attribute, int]]) -> tuple[int, int]:
-    """Return how many true facts are archived without a live memory, and how many outdated values count as current."""
+    """Return the number of true facts with archived memories only, and of outdated values that count as current."""
     rows = await app.database.rows(
         "SELECT content, archived_at FROM entries e WHERE kind <> 'archive' AND deleted_at IS NULL AND superseded_by"
         " IS NULL AND unconfirmed IS NULL AND (valid_until IS NULL OR valid_until > present())"
@@ -328,7 +328,7 @@ async def _stored(app: App, life: Life, current: Sequence[tuple[Attribute, int]]
 
 
 def _common(former: str, prompt: str) -> int:
-    """Return how many characters two prompts have in common at their beginning."""
+    """Return the length of the common start of two prompts."""
     low, high = 0, min(len(former), len(prompt))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,7 +1,7 @@
-"""A year of a life in two languages: what a person tells a bot, asks it and forgets to mention again.
+"""A year of a life in two languages: a person's facts, questions and changes.
 
-Every value that an attribute takes is a word that nothing else in the script uses, so that it can be recognised in a
-prompt. The lists were written before any code was run on them.
+Each value of an attribute is a unique word in the script, so that it can be recognised in a prompt. The lists were
+written before any code was run on them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
 MAX_HOUR = 22
 SHORT_SHARE = 0.35
-"""The share of small talk that is a word or two."""
+"""Share of small talk that consists of one or two words."""
 EN_SHARE = 0.65
-"""The share of small talk in English."""
+"""Share of small talk in English."""
 ATTRIBUTES = Path(__file__).parent / "year_attributes.txt"
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 EN, DE = "en", "de"
@@ -45,7 +45,7 @@ grandmother|Großmutter|f|Walburga|
 godchild|Patenkind|n|Quentin|
 trainer|Trainer|m|Ansgar,Bertold|
 """
-"""People: in English, in German, gender, names one after the other, v for those whose name is vital."""
+"""People: English, German, gender, successive names, and v if the name is vital."""
 _CITIES = (
     "Husby Kiel Mölln Stade Jever Norden Bocholt Coesfeld Detmold Lemgo Minden Bünde Melle Diepholz "
     "Bremen Kassel Passau Görlitz Husum Cottbus Marburg Aurich Siegen Zwickau Ulm Fulda Worms Celle Goslar Wismar Trier"
@@ -117,7 +117,7 @@ ANSWERS = (
 
 
 class Purpose(StrEnum):
-    """What a message is for."""
+    """Purpose of a message."""
 
     TELLS = "tells"
     ASKS = "asks"
@@ -130,7 +130,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Something about the person or their people, with the values that it takes one after the other."""
+    """Something about the person or related people, with its successive values."""
 
     key: str
     subjects: dict[str, tuple[str, ...]]
@@ -146,7 +146,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact that a perfect extractor finds in a message. version None: an event or a temporary state."""
+    """A fact that a perfect extractor finds in a message. For events and temporary states `version` is None."""
 
     text: str
     subject: dict[str, str]
@@ -158,7 +158,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message of the script. minute: of the year."""
+    """One message of the script. `minute` counts from the start of the year."""
 
     minute: int
     text: str
@@ -168,7 +168,7 @@ class Line:
 
 @dataclass
 class Life:
-    """The script: its attributes, the days on which each takes its values, and the messages of each day."""
+    """The script: attributes, the days on which they take their values, and all messages."""
 
     attributes: list[Attribute]
     days: dict[str, list[int]]
@@ -191,7 +191,7 @@ class Life:
         }
 
     def recognise(self, text: str) -> dict[str, int]:
-        """Return the newest value that a text names of each attribute."""
+        """Return the newest value of each attribute that a text contains."""
         found: dict[str, int] = {}
         for word in self._pattern.findall(text.casefold()):
             attribute, version = self._by_value[word]
@@ -199,7 +199,7 @@ class Life:
         return found
 
     def current(self, day: int) -> Iterator[tuple[Attribute, int]]:
-        """Yield what has been told up to the end of a day, with its newest value."""
+        """Yield the attributes told up to the end of a day, with their newest values."""
         for attribute in self.attributes:
             told = [version for version, at in enumerate(self.days[attribute.key]) if at <= day]
             if told:
@@ -207,13 +207,18 @@ class Life:
 
 
 def make_life(days: int, seed: int, notes: int = 1) -> Life:
-    """Write the script of a life of so many days. notes: requests to remember something a day."""
+    """Write the script of a life.
+
+    Args:
+        days: its length.
+        notes: number of requests per day to remember something.
+    """
     source = random.Random(seed)
     attributes = [attribute for attribute in _attributes(source) if attribute.values]
     told: dict[str, list[int]] = {}
     languages: dict[tuple[str, int], str] = {}
     for attribute in attributes:
-        # a person introduces who they are in the first weeks, and the rest whenever it comes up
+        # Vital facts come up in the first days, others at any time
         latest = 330 - 12 * len(attribute.values)
         first = source.randrange(0, 10) if attribute.is_vital else int(min(latest, source.expovariate(1 / 55)))
         later = sorted(source.sample(range(first + 8, 360), len(attribute.values) - 1))
@@ -227,7 +232,7 @@ def make_life(days: int, seed: int, notes: int = 1) -> Life:
 
 
 def _talk() -> dict[str, list[str]]:
-    """Return ordinary messages that state nothing lasting, by language, from the labelled sets of the tests."""
+    """Return ordinary messages without lasting facts by language, from the labelled test sets."""
     rows = [
         row
         for name in ("capture_registers.json", "capture_sentences.json")
@@ -352,14 +357,14 @@ def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
     minutes = sorted(source.randrange(7 * 60, MAX_HOUR * 60) for _ in lines)
     start = day * 24 * 60
     result = [Line(start + minute, *line) for minute, line in zip(minutes, lines, strict=True)]
-    # a conversation ends in the evening, on busy days at noon too
+    # A conversation ends in the evening, on busy days also at noon
     if count > 12:
         result.insert(len(result) // 2, Line(result[len(result) // 2].minute, "/new", Purpose.NEW))
     return [*result, Line(start + MAX_HOUR * 60 + 30, "/new", Purpose.NEW)]
 
 
 def _small_talk(life: Life, source: random.Random) -> tuple[str, Purpose, tuple[Fact, ...]]:
-    """Return an ordinary message, seldom the same twice, or a short one that goes on with what was said."""
+    """Return an ordinary message, rarely repeated, or a short one that continues the conversation."""
     language = EN if source.random() < EN_SHARE else DE
     text = source.choice(_SHORT[language])
     if source.random() > SHORT_SHARE:
@@ -368,7 +373,7 @@ def _small_talk(life: Life, source: random.Random) -> tuple[str, Purpose, tuple[
 
 
 def _is_used(attribute: Attribute) -> bool:
-    """Return True for a third of the attributes: those that the person asks for now and then."""
+    """Return True for the third of the attributes that the person asks for now and then."""
     return random.Random(attribute.key).random() < 0.35
 
 

@@ -1,4 +1,4 @@
-"""The composition root: the one place where settings become objects that know each other."""
+"""The composition root: creates all objects from the settings and connects them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_h
 from bot.languages import Languages
 from bot.models import (
     ModelSetup,
-    meaning_models,
-    media_reader,
-    model_setup,
-    models_of,
-    prices_of,
-    speech_of,
-    uncounted_cost,
+    create_meaning_models,
+    create_media_reader,
+    create_model_setup,
+    create_models,
+    create_speech,
+    describe_uncounted_cost,
+    price_lookup,
 )
 from bot.monitoring import Health
-from bot.services import MemoryServices, replica_of
+from bot.services import MemoryServices, create_replica
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.jobs.replication import Replication
-    from bot.web import Entrance
+    from bot.web import InboundRoute
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
@@ -114,7 +114,7 @@ CAPTURE_PURPOSE = "capture"
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What goes on beside the turns. embedding None: nothing compares meanings; offers None: memory is off."""
+    """The background jobs. Without an embedding model `embedding` is None, and with memory off `offers` is None."""
 
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
@@ -137,8 +137,8 @@ class App:
     jobs: Jobs
     tasks: BackgroundTasks
     health: Health
-    media: MediaSources  # where a channel says that it can fetch what was sent
-    entrances: dict[str, Entrance]  # where something may be sent to the web server, by path, whether or not one runs
+    media: MediaSources  # A channel registers here that it can fetch files
+    inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
     metrics: Metrics | None
     checker: FactChecker
     tools: McpTools
@@ -153,8 +153,8 @@ class App:
     def sessions(self) -> SessionService:
         return self.memory.sessions
 
-    def begin_background_work(self) -> None:
-        """Begin what goes on beside the turns; only programs that stay do this."""
+    def start_background_work(self) -> None:
+        """Start the background jobs. One-off commands don't call this."""
         self.jobs.consolidation.start()
         self.jobs.housekeeping.start(self.tasks)
         if self.jobs.embedding is not None:
@@ -169,43 +169,45 @@ class App:
 async def open_app(
     settings: Settings, clock: Clock = system_clock, catalogue: ModelCatalogue | None = None
 ) -> AsyncIterator[App]:
-    """Start everything but the channels; stop it at the end of the block. catalogue None: the packaged one.
+    """Start everything but the channels, and stop it at the end of the block.
 
-    Raises ConfigurationError or StoreError, in one sentence, when it can't start.
+    Raises ConfigurationError or StoreError with one sentence if that is impossible.
+
+    Args:
+        catalogue: the known models, by default the packaged ones.
     """
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file, clock=clock)
-        # first, so that it is closed last
         stack.push_async_callback(database.close)
         counter = TokenCounter()
-        meaning = meaning_models(settings, stack)
+        meaning = create_meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
-        replica = replica_of(settings, clock)
+        replica = create_replica(settings, clock)
         replication: Replication | None = None
         if replica is not None:
-            from bot.jobs.replication import Replication  # late: few have one
+            from bot.jobs.replication import Replication  # Rarely needed
 
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
-            # Litestream pauses while traces are removed, or its copies would still hold them
+            # Litestream pauses during erasures. Otherwise its copies would keep the erased text
             memory.traces.alone_by(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
-        # zone_of and notices_of answer from this cache without waiting
+        # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
-        with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
+        with contextlib.suppress(StoreError):  # The disk may be full. The next start retries
             await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
-        await housekeeping.begin()
+        await housekeeping.run_at_start()
         catalogue = catalogue or load_catalogue()
         quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
-        usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue), quota, memory.zone_of)
-        if (trouble := uncounted_cost(settings, catalogue)) is not None:
+        usage = UsageLog(database, clock, settings.zone, price_lookup(settings, catalogue), quota, memory.zone_of)
+        if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
             log.warning("cost_limit_incomplete", reason=trouble)
-        models = models_of(settings, catalogue, memory, clock, stack)
-        await housekeeping.remove_traces()  # now that all are known that keep some
+        models = create_models(settings, catalogue, memory, clock, stack)
+        await housekeeping.remove_traces()  # Now that everything that holds traces is registered
         metrics = None
         if settings.metrics_port is not None:
-            from bot.web.metrics import Metrics  # late: nobody else loads its library
+            from bot.web.metrics import Metrics  # Needs an extra library
 
             metrics = Metrics(usage.cost_of)
         router = ModelRouter(
@@ -216,9 +218,9 @@ async def open_app(
             daily_limit=settings.daily_token_limit,
             observe=metrics.tokens_used if metrics is not None else None,
         )
-        talking = model_setup(settings, catalogue, router)
-        app = _assemble(settings, clock, memory, usage, talking, metrics, housekeeping, replication, stack)
-        # last, so that turns are ended first, while all that they use is open
+        setup = create_model_setup(settings, catalogue, router)
+        app = _assemble(settings, clock, memory, usage, setup, metrics, housekeeping, replication, stack)
+        # Last, so that turns are cancelled first, while everything they use is open
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -228,46 +230,47 @@ def _assemble(
     clock: Clock,
     memory: MemoryServices,
     usage: UsageLog,
-    talking: ModelSetup,
+    setup: ModelSetup,
     metrics: Metrics | None,
     housekeeping: Maintenance,
     replication: Replication | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
-    model, offered = talking.model, talking.tools
-    models = ModelChoice(model, talking.others, memory.preferences)
+    model, offered = setup.model, setup.tools
+    models = ModelChoice(model, setup.others, memory.preferences)
     effects = Effects(memory.database)
     skills = Skills(settings.mneme_data_dir)
     approvals = Approvals(memory.preferences)
-    # memory's own tools are as many as an embedded model can handle
+    # An embedded model can handle only the tools of the memory
     must_exist = settings.mcp_config is not None
     servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
     mcp = McpTools(servers, approvals, effects.record, settings.mcp_tool_tokens)
-    mcp.start()  # connects in the background: the bot's start waits for no server
+    mcp.start()  # Connects in the background, so that no server delays the start
     stack.push_async_callback(mcp.close)
-    style = talking.style if enabled else without_memory(talking.style)
+    style = setup.style if enabled else without_memory(setup.style)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
-        # who has sent no media pays for no tools over them, and nobody for skills where there are none
+        # Save tokens: offer tools for media and skills only if the owner has media and the bot has skills
         with_media = await memory.media.has_any(owner)
         without = () if with_media else MEDIA_TOOLS
         without = without if await skills.all() else (*without, SKILL_TOOL)
         specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
         return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.specs(talks.window)))
 
-    reader, sources = media_reader(settings, memory.media, budget, memory.foreign_import if enabled else None, stack)
+    imports = memory.foreign_import if enabled else None
+    reader, sources = create_media_reader(settings, memory.media, budget, imports, stack)
     ask = ModelConsolidator(model, clock)
-    checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
+    checker = FactChecker(SecondLook(ask, setup.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
-    # an answer that is not written yet must not be written after /forget all
+    # A reply that is still to be written must not be written after /forget all
     memory.forgetting.also(memory.turns.drop_owed)
-    graph = lightrag_of(settings) if settings.lightrag_url is not None else None
+    graph = create_lightrag(settings) if settings.lightrag_url is not None else None
     if graph is not None:
         stack.push_async_callback(graph.close)
-        # also where memory is off by now: what was sent there before is to be forgotten too
+        # Even if memory is off now, since data sent there earlier has to be erased too
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
@@ -286,7 +289,7 @@ def _assemble(
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
-        Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
+        Extractor(ask, setup.contract, memory.facts, counter, clock, memory.zone_of),
         checker,
         FactWriter(memory.ledger, memory.facts, memory.view),
         Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
@@ -298,39 +301,39 @@ def _assemble(
     languages = Languages(memory.preferences)
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
-    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
+    background = BackgroundConsolidation(consolidation, memory.notices, languages, setup.quiet, memory.jobs, tasks)
     review = CaptureReview(
         memory.database,
         memory.ledger,
         memory.learning,
         memory.corrections,
-        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), talking.contract.is_reliable),
+        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.contract.is_reliable),
         memory.sharing,
         memory.zone_of,
         settings.consolidation_timeout * PATIENCE,
     )
-    capturing = BackgroundCapture(review, memory.notices, languages, talking.quiet, tasks)
+    capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
         ImportLearning(
             memory.database,
             memory.ledger,
             memory.facts,
-            Extractor(ask_for_import, talking.contract, memory.facts, counter, clock, memory.zone_of),
-            FactChecker(SecondLook(ask_for_import, talking.contract.is_reliable)),
+            Extractor(ask_for_import, setup.contract, memory.facts, counter, clock, memory.zone_of),
+            FactChecker(SecondLook(ask_for_import, setup.contract.is_reliable)),
             partial(usage.tokens_today_for, IMPORT_PURPOSE),
             settings.import_daily_tokens,
         ),
         memory.database,
         memory.notices,
         languages,
-        talking.quiet,
+        setup.quiet,
     )
     weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
-    embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
+    embedding = BackgroundEmbedding(memory.embedding, setup.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -357,8 +360,8 @@ def _assemble(
         observe=metrics.turn_finished if metrics is not None else None,
         owe=memory.turns.owe,
     )
-    speech = speech_of(settings, stack)
-    lanes = SessionQueues(memory.sessions)
+    speech = create_speech(settings, stack)
+    queues = SessionQueues(memory.sessions)
     tool_report = ToolReport(mcp, models)
     status = Status(
         memory,
@@ -369,13 +372,13 @@ def _assemble(
         embedding,
         tool_report,
         replication,
-        lanes,
+        queues,
         clock,
         clock(),
         enabled=enabled,
     )
     groups = [
-        ConversationCommands(memory, compaction, background, status, lanes),
+        ConversationCommands(memory, compaction, background, status, queues),
         MemoryQueries(memory, page_address(settings.web_url)),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
@@ -389,7 +392,7 @@ def _assemble(
     ]
     commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
-        lanes,
+        queues,
         CommandRunner(commands, memory.sessions, effects, languages),
         pipeline,
         memory.sessions,
@@ -433,9 +436,9 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
     ]
 
 
-def lightrag_of(settings: Settings) -> LightRag:
-    """The LightRAG server that the settings name; they must name one."""
-    from pipeline.lightrag import LightRag  # late: few have one
+def create_lightrag(settings: Settings) -> LightRag:
+    """Create the client for the LightRAG server. The settings must name one."""
+    from pipeline.lightrag import LightRag  # Rarely needed
 
     key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
     return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)

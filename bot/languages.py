@@ -1,4 +1,4 @@
-"""In which language somebody is answered."""
+"""The language of answers."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ class Languages:
         self._preferences = preferences
 
     async def of(self, arrival: Arrival) -> str:
-        """The language to answer an arrival in: what the chat asked for, else that of who writes.
+        """Return the language to answer an arrival in: the chat's choice, or the language of the sender's app.
 
-        The latter is kept, so that the chat is spoken to like that unasked too; in a group that of who came first.
+        The latter is stored for later messages to the chat. In a group the first sender decides.
         """
         await self.expect([arrival])
         preferences = Preferences()
-        with contextlib.suppress(StoreError):  # what is to be said is said all the same
+        with contextlib.suppress(StoreError):
             preferences = await self._preferences.get(arrival.address.owner)
         return preferences.language or known_language(arrival.language) or preferences.client_language or SOURCE
 
     async def expect(self, arrivals: Sequence[Arrival]) -> None:
-        """Keep the language of those who are to be answered, in one write for all who come for the first time."""
+        """Store the languages of new senders in one write."""
         try:
             by_chat = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
             new = dict[str, str]()
             for arrival in arrivals:
                 chat, client = arrival.address.owner, known_language(arrival.language)
                 before = new.get(chat, by_chat[chat].client_language)
-                # in a group the first one's stays, or it would change with each speaker
+                # In a group the language of the first sender stays, so that it doesn't change with each speaker
                 if client is not None and client != before and (arrival.speaker is None or before is None):
                     new[chat] = client
             if new:
-                # one write for all: one for each of a crowd would hold up everybody's first turn and /stop
+                # One write for all, since separate ones would delay everyone's first turn and /stop
                 await self._preferences.learn_languages(new)
-        except StoreError as error:  # such as a full disk
+        except StoreError as error:  # For example, the disk is full
             log.warning("language_not_kept", reason=str(error))
 
     async def of_chat(self, chat: str) -> str:
-        """The language to speak to a chat (`Address.owner`) unasked."""
+        """Return the language for messages to a chat (`Address.owner`) that answer nothing."""
         try:
             return await self._preferences.language(chat)
         except StoreError:

@@ -1,4 +1,4 @@
-"""The choice of the local model that the bot runs without an endpoint, with its prompt and tools."""
+"""Choice of the local model for bots without an endpoint, with its prompt and tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
-"""Tools of a model that was pulled from the hub and is not in the catalogue: few, since it may be small."""
+"""Tools of hub models that are not in the catalogue: few, since the model may be small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class LocalChoice:
     """A model on this machine.
 
     Args:
-        style: The name of its style of prompt.
-        tools: The tools that it gets. None means all.
-        second_look: Whether it can verify facts against their sources. None means that the self-test decides.
+        style: the name of its prompt style.
+        tools: the tools that it gets. None means all.
+        second_look: whether it can verify facts against their sources. None means that the self-test decides.
     """
 
     model: EmbeddedModel
@@ -41,22 +41,22 @@ class LocalChoice:
 
 
 def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
-    """Return the local model that the settings name, or the usual one. Raises CatalogueError."""
+    """Return the configured local model, or the default for this machine. Raises CatalogueError."""
     own = settings.own_weights
     if own is None:
-        return _catalogued(settings, configured_local(settings, catalogue))
+        return _choose_from_catalogue(settings, configured_local(settings, catalogue))
     file = pulled_file(settings)
     if file is None:
         return LocalChoice(own_model(own, settings.llm_context_tokens), own, "full", None, None)
     if (known := catalogue.local_of_hub(file)) is not None:
-        return _catalogued(settings, known)
+        return _choose_from_catalogue(settings, known)
     if not own.is_file():
         raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
     return LocalChoice(own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
 
 
 def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
-    """Return what `choose_local` does. Raises ConfigurationError, which says why a local model is looked for."""
+    """Call `choose_local`. Raises ConfigurationError that also explains why a local model is needed."""
     try:
         return choose_local(settings, catalogue)
     except CatalogueError as error:
@@ -68,7 +68,7 @@ def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
 
 
 def pulled_file(settings: Settings) -> HubFile | None:
-    """Return the file of the hub that LLM_MODEL names, by its name or by its path; None if it names another."""
+    """Return the hub file that LLM_MODEL names, or None if it names another model."""
     own, folder = settings.own_weights, settings.models_dir / HUB_FOLDER
     if own is None or not own.is_relative_to(folder):
         return None
@@ -76,24 +76,23 @@ def pulled_file(settings: Settings) -> HubFile | None:
 
 
 def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
-    """Return the catalogue's model that LLM_MODEL names; without one, the usual one of this machine.
+    """Return the catalogue's model that LLM_MODEL names, or the default for this machine.
 
-    That is the default if its weights are here, or else the first that is here, or else the one to fetch.
+    That is the catalogue's default if it was downloaded, else the first downloaded model, else the one to download.
     """
     if settings.llm_model is not None and not settings.has_endpoint:
         return catalogue.local(settings.llm_model)
     default = catalogue.local()
     in_order = (default, *(model for model in catalogue.local_models if model is not default))
-    here = (model for model in in_order if is_present(model, settings.models_dir))
-    return next(here, None) or catalogue.last_resort(memory_bytes())
+    present = (model for model in in_order if is_present(model, settings.models_dir))
+    return next(present, None) or catalogue.last_resort(memory_bytes())
 
 
 def memory_bytes() -> int:
-    """Return the memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _catalogued(settings: Settings, model: LocalModel) -> LocalChoice:
+def _choose_from_catalogue(settings: Settings, model: LocalModel) -> LocalChoice:
     weights = weights_path(model, settings.models_dir)
     model = as_fetched(model, settings.models_dir)
     if not model.is_measured and settings.llm_context_tokens is not None:

@@ -1,4 +1,4 @@
-"""Which models talk, compare meanings, see and hear, by the settings."""
+"""Selection of the models for chat, embeddings, images, transcription and speech."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PART_TOKENS = 8_000
-"""How much of a conversation is made memory of at once: of more than that, models pass over too much."""
-PART_OF_WINDOW = 0.3
-"""The same in a small window, which also holds the instructions, what is known, and the answer."""
+MAX_PART_TOKENS = 8_000
+"""Maximum tokens of a conversation per learning request. In longer texts models overlook too much."""
+MAX_PART_OF_WINDOW = 0.3
+"""Maximum fraction of a small window, which also holds instructions, known facts and the answer."""
 
 NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme[vectors]'`."
 
 
 def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
-    """The endpoint at an address with a key; servers that need no key are given one all the same."""
+    """Create an endpoint from address and key. Servers without authentication get a dummy key."""
     return Endpoint(str(url) if url else None, key.get_secret_value() if key else "none")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """The model that talks, and what is particular about it."""
+    """The chat model with its prompt style and limits."""
 
     model: ChatModel
-    others: tuple[ChatModel, ...]  # those that can be chosen to talk in its place
+    others: tuple[ChatModel, ...]  # Models that the user can choose instead
     quiet: Quiet
     style: PromptStyle
-    tools: Collection[str] | None  # None: it can handle all of them
-    contract: Contract  # what it is asked for when a conversation is made memory of
+    tools: Collection[str] | None  # None means all
+    contract: Contract  # Limits for learning from conversations
 
 
-def endpoint_of(settings: Settings) -> Endpoint:
+def default_endpoint(settings: Settings) -> Endpoint:
     return endpoint_and_model(settings, settings.llm_model or "")[0]
 
 
@@ -79,16 +79,16 @@ def endpoint_and_model(settings: Settings, name: str) -> tuple[Endpoint, str]:
     return replace(endpoint_at(url, key), extra_body=settings.llm_extra_body), served_name
 
 
-def models_of(
+def create_models(
     settings: Settings,
     catalogue: ModelCatalogue,
     memory: MemoryServices,
     clock: Clock,
     stack: contextlib.AsyncExitStack,
 ) -> Models:
-    """The models that the settings name; `stack` closes them."""
+    """Create the configured models. `stack` closes them."""
     if not settings.has_endpoint:
-        return _embedded(settings, catalogue, memory, stack)
+        return _create_embedded(settings, catalogue, memory, stack)
 
     existing: dict[str, EndpointCapabilities] = {}
 
@@ -102,11 +102,11 @@ def models_of(
         async def connect() -> Endpoint:
             return endpoint
 
-        # shared by all parts that a model plays, so that it is asked only once for what it refuses
+        # Shared by all roles of a model, so that each limitation is discovered only once
         facts = existing.setdefault(
             name, EndpointCapabilities(served_name, memory.endpoints, clock, asks=settings.llm_context_tokens is None)
         )
-        made = OpenAIModel(
+        created = OpenAIModel(
             name,
             window,
             connect,
@@ -116,8 +116,8 @@ def models_of(
             known=facts,
             unable=frozenset() if catalogue.known_local(served_name) is None else frozenset({Part.IMAGES}),
         )
-        stack.push_async_callback(made.close)
-        return made
+        stack.push_async_callback(created.close)
+        return created
 
     name = settings.llm_model or ""
     fallback = settings.llm_fallback_model
@@ -129,7 +129,7 @@ def models_of(
     )
 
 
-def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
+def price_lookup(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
     """Return the prices of models, each at its own endpoint. A model on this machine is free."""
 
     def price_of(name: str) -> Price | None:
@@ -141,14 +141,14 @@ def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
     return price_of
 
 
-def uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
-    """Say in one sentence that CHAT_DAILY_COST can't count some of the models, and what to do; None if it counts all.
+def describe_uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
+    """Return a sentence about models that CHAT_DAILY_COST can't count, or None if it counts all.
 
-    OpenRouter tells the cost of each call, so its models need no price.
+    OpenRouter reports the cost of each call, so its models need no price.
     """
     if settings.chat_daily_cost is None or not settings.has_endpoint:
         return None
-    price_of = prices_of(settings, catalogue)
+    price_of = price_lookup(settings, catalogue)
 
     def is_counted(name: str) -> bool:
         host = urlsplit(endpoint_and_model(settings, name)[0].address).hostname
@@ -158,15 +158,15 @@ def uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> str | None:
     unknown = [name for name in dict.fromkeys(names) if name and not is_counted(name)]
     if not unknown:
         return None
-    what = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
+    noun = "model, whose price is" if len(unknown) == 1 else "models, whose prices are"
     return (
-        f"CHAT_DAILY_COST does not limit calls of the {what} not known ({', '.join(unknown)}): set CHAT_DAILY_TOKENS, "
+        f"CHAT_DAILY_COST does not limit calls of the {noun} not known ({', '.join(unknown)}): set CHAT_DAILY_TOKENS, "
         "which limits every model."
     )
 
 
-def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
-    # small models lose their way among many tools and in a long prompt
+def create_model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
+    # Long prompts and many tools confuse small models
     if not settings.has_endpoint:
         from bot.local_choice import require_local
 
@@ -184,7 +184,7 @@ def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRout
 def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
 
     def part_tokens() -> int:
-        return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
+        return min(MAX_PART_TOKENS, int(router.window.max_input_tokens * MAX_PART_OF_WINDOW))
 
     async def is_reliable() -> bool:
         return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
@@ -192,10 +192,10 @@ def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
     return Contract(part_tokens, is_reliable)
 
 
-def _embedded(
+def _create_embedded(
     settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
 ) -> Models:
-    # Imported late: an endpoint needs none of it.
+    # Imported late, since bots with an endpoint don't need it
     from bot.local_choice import require_local
     from pipeline.local.embedded import EmbeddedServer, PromptState
 
@@ -223,7 +223,7 @@ def _embedded(
 
 @dataclass(frozen=True, slots=True)
 class MeaningModels:
-    """What compares meanings; None: nothing does. trouble: why not, although it was asked for, in one sentence."""
+    """The embedding model, if any. `trouble` explains why a configured model is missing."""
 
     embedder: Embedder | None = None
     trouble: str | None = None
@@ -232,11 +232,11 @@ class MeaningModels:
 NO_MODELS = MeaningModels()
 
 
-def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
-    """The models that the settings name, closed with `stack`. Without their packages the bot runs as without them."""
+def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
+    """Create the configured embedder, which `stack` closes. If its packages are missing, the bot runs without it."""
     if settings.embedding_model is None or not settings.memory_enabled:
         return NO_MODELS
-    # late: most have none
+    # Imported late, since most bots have none
     from pipeline.embedding.embedders import EndpointEmbedder, LocalEmbedder, check_packages
 
     try:
@@ -247,10 +247,10 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
             return MeaningModels(local)
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
-        # the key of one address is not shown to another
+        # Never send the key of one address to another
         own = settings.embedding_base_url or settings.embedding_api_key
         endpoint = (
-            endpoint_at(settings.embedding_base_url, settings.embedding_api_key) if own else endpoint_of(settings)
+            endpoint_at(settings.embedding_base_url, settings.embedding_api_key) if own else default_endpoint(settings)
         )
         embedder = EndpointEmbedder(settings.embedding_model, endpoint)
         stack.push_async_callback(embedder.close)
@@ -260,26 +260,26 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
         return MeaningModels(trouble=str(error))
 
 
-async def awake(models: MeaningModels) -> MeaningModels:
-    """`models` once the embedder has answered; one that does not is left out, with its trouble."""
+async def check_embedder(models: MeaningModels) -> MeaningModels:
+    """Wait until the embedder answers. If it fails, return no embedder and the reason."""
     if models.embedder is None:
         return models
     try:
-        # a small one on this machine takes longer to start than a search waits
+        # A local embedder takes longer to start than a search waits
         await models.embedder.embed(["Hello."])
     except EmbedderError as error:
         return MeaningModels(trouble=str(error))
     return models
 
 
-def media_reader(
+def create_media_reader(
     settings: Settings,
     store: MediaStore,
     budget: BudgetOf,
     imports: ForeignImport | None,
     stack: contextlib.AsyncExitStack,
 ) -> tuple[MediaReader, MediaSources]:
-    """The reader, and where channels say that they are what it fetches from."""
+    """Create the media reader, and the registry of the channels that it fetches files from."""
     sources = MediaSources()
     url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
     transcriber = Transcriber(
@@ -289,8 +289,8 @@ def media_reader(
     return MediaReader(store, sources, transcriber, budget, imports), sources
 
 
-def speech_of(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:
-    """What reads answers aloud; None where no model for that is set."""
+def create_speech(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:
+    """Create the model that reads answers aloud, or return None if none is configured."""
     endpoint = _audio_endpoint(settings, settings.llm_speech_base_url, settings.llm_speech_api_key)
     if settings.llm_speech_model is None or endpoint is None:
         return None
@@ -300,7 +300,7 @@ def speech_of(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | 
 
 
 def _audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:
-    """Where a model is that listens or speaks; the key of one place is not shown to another."""
+    """Return the endpoint of a speech or transcription model. The key of one address is never sent to another."""
     if key is None and url is None and not settings.has_endpoint:
         return None
     return endpoint_at(url or settings.openai_base_url, key or (settings.openai_api_key if url is None else None))

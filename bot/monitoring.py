@@ -1,4 +1,4 @@
-"""What a service manager is told: whether the bot lives, what it does, that it stops."""
+"""Health checks, and status reports to a service manager such as systemd."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-DATABASE_PATIENCE = 5.0
-"""Seconds that a small read may take, also beside a large search."""
+DATABASE_TIMEOUT_SECONDS = 5.0
+"""Timeout for a small read, even during a large search."""
 
-START_PATIENCE = 30.0
-"""Seconds after which the bot counts as started although Telegram could not be reached yet.
+START_TIMEOUT_SECONDS = 30.0
+"""Timeout for reaching Telegram, after which the bot counts as started anyway.
 
-Without an end to it a start without network would be broken off and repeated for ever, and would hold up the boot.
+Otherwise a start without network would delay the boot, fail and be repeated for ever.
 """
-STATUS_PAUSE = 20.0
-"""Seconds between two status lines where no watchdog asks for more."""
+STATUS_INTERVAL_SECONDS = 20.0
 
 
 class Heartbeat:
-    """Whether a loop goes on: before each of its steps it says by when the next one comes.
+    """Watches a loop, which reports before each step when the next one will come.
 
-    A step that fails is a step, too. What counts as dead is only a loop that no longer takes any.
-    what: what is to be named when it does not go on.
+    A failed step counts too. The loop is dead only if no step comes.
+
+    Args:
+        what: the name of the loop in reports.
     """
 
     def __init__(self, what: str, now: Callable[[], float] = time.monotonic) -> None:
@@ -51,7 +52,6 @@ class Heartbeat:
         self.trouble: str | None = "it has not begun"
 
     def step(self, within: float) -> None:
-        """The loop lives; its next step comes within so many seconds."""
         self._due = self._now() + within
 
     def succeeded(self) -> None:
@@ -62,8 +62,8 @@ class Heartbeat:
         self.trouble = reason
 
     @property
-    def late(self) -> bool:
-        """Whether the next step should have come by now. What has not begun is not late."""
+    def is_late(self) -> bool:
+        """Return True if the next step is overdue. A loop that hasn't started is not late."""
         return self._due is not None and self._now() > self._due
 
 
@@ -73,14 +73,13 @@ class Health:
         self.updates = Heartbeat("polling", now)
 
     async def stuck(self) -> str | None:
-        """Why only a restart would help; None while it would not."""
-        # Telegram out of reach is no reason: the loop lives, and a restart mends no network
-        if self.updates.late:
+        """Return the reason why only a restart would help, or None."""
+        # Being unable to reach Telegram is no reason: a restart doesn't repair the network
+        if self.updates.is_late:
             return f"{self.updates.what} has come to a standstill"
         return await self._database_trouble()
 
     async def trouble(self) -> str | None:
-        """Why the bot can't be of service at this moment; None while it is."""
         if (stuck := await self.stuck()) is not None:
             return stuck
         trouble = self.updates.trouble
@@ -88,10 +87,10 @@ class Health:
 
     async def _database_trouble(self) -> str | None:
         try:
-            async with asyncio.timeout(DATABASE_PATIENCE):
+            async with asyncio.timeout(DATABASE_TIMEOUT_SECONDS):
                 await self._database.value("SELECT count(*) FROM jobs")
         except TimeoutError:
-            return f"the database did not answer within {DATABASE_PATIENCE:g} s"
+            return f"the database did not answer within {DATABASE_TIMEOUT_SECONDS:g} s"
         except StoreError as error:
             return str(error)
         return None
@@ -99,25 +98,30 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class ServiceManager:
-    """The way to systemd. address: of its socket; watchdog: seconds after which it restarts who is silent."""
+    """The connection to systemd.
+
+    Args:
+        address: its notification socket.
+        watchdog: seconds of silence after which it restarts the bot.
+    """
 
     address: str | None = None
     watchdog: float | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> ServiceManager:
-        """The one that started this process, if it wants to be told anything."""
+        """Create the connection to the manager that started this process, if it expects notifications."""
         microseconds = environment.get("WATCHDOG_USEC", "")
-        # children inherit the variables, but only the process with this id is watched
-        ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        watched = ours and microseconds.isdecimal() and int(microseconds) > 0
+        # Child processes inherit the variables, but only the process with this id is watched
+        is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        watched = is_ours and microseconds.isdecimal() and int(microseconds) > 0
         return cls(environment.get("NOTIFY_SOCKET") or None, int(microseconds) / 1_000_000 if watched else None)
 
     def tell(self, *lines: str) -> None:
-        """Send lines such as READY=1. A socket that is gone or full is no reason to fail."""
+        """Send lines such as READY=1. Failures are only logged."""
         if self.address is None:
             return
-        # an @ in front stands for an abstract socket, which has a zero byte there
+        # An abstract socket is written with an @ for its leading zero byte
         address = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
@@ -128,40 +132,40 @@ class ServiceManager:
 
 
 @contextlib.asynccontextmanager
-async def reporting(manager: ServiceManager, health: Health, lanes: SessionQueues) -> AsyncIterator[None]:
-    """Tell `manager` for as long as the context is open; that the bot stops, its own signal handler tells."""
+async def report_status(manager: ServiceManager, health: Health, queues: SessionQueues) -> AsyncIterator[None]:
+    """Report the status until the context ends. The signal handler reports the shutdown."""
     if manager.address is None:
         yield
         return
     tasks = BackgroundTasks()
-    tasks.start(_report(manager, health, lanes), "service manager")
+    tasks.start(_report(manager, health, queues), "service manager")
     try:
         yield
     finally:
         await tasks.close()
 
 
-async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues) -> None:
+async def _report(manager: ServiceManager, health: Health, queues: SessionQueues) -> None:
     manager.tell("STATUS=Reaching Telegram")
-    await wait_at_most(health.updates.worked, START_PATIENCE)
-    # three times in each period, so that a late one is no reason for a restart
-    pause = STATUS_PAUSE if manager.watchdog is None else manager.watchdog / 3
+    await wait_at_most(health.updates.worked, START_TIMEOUT_SECONDS)
+    # Three times per period, so that one delay causes no restart
+    pause = STATUS_INTERVAL_SECONDS if manager.watchdog is None else manager.watchdog / 3
     greeting = ["READY=1"]
     while True:
         stuck = await health.stuck()
         if stuck is None:
-            fed = [] if manager.watchdog is None else ["WATCHDOG=1"]
-            manager.tell(*greeting, *fed, f"STATUS={_status(health, lanes)}")
+            watchdog = [] if manager.watchdog is None else ["WATCHDOG=1"]
+            manager.tell(*greeting, *watchdog, f"STATUS={_status(health, queues)}")
             greeting = []
         else:
-            # not a word more: systemd restarts what it does not hear from
+            # Send no watchdog message, so that systemd restarts the bot
             log.error("bot_is_stuck", reason=stuck)
             manager.tell(f"STATUS=Stuck: {stuck}")
         await asyncio.sleep(pause)
 
 
-def _status(health: Health, lanes: SessionQueues) -> str:
+def _status(health: Health, queues: SessionQueues) -> str:
     if health.updates.trouble is not None:
         return f"Telegram is out of reach, trying again: {' '.join(health.updates.trouble.split())}"
-    running, waiting = lanes.load()
+    running, waiting = queues.load()
     return f"Serving Telegram: {running} answers being written, {waiting} messages waiting"

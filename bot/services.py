@@ -1,4 +1,4 @@
-"""The memory half of the composition root: every service over one open database, for the bot and the command line."""
+"""The memory half of the composition root, for the bot and the command line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class MemoryServices:
-    """What can be done with the memory of one installation, over an open database. models: what compares meanings."""
+    """All services over the open database of one installation."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MemoryServices:
         clock: Clock,
         models: MeaningModels = NO_MODELS,
     ) -> None:
-        folder, decay = settings.mneme_data_dir / "memory", decay_of(settings)
+        folder, decay = settings.mneme_data_dir / "memory", create_decay(settings)
         self.database = database
         self.counter = counter
         self.meaning = models
@@ -109,7 +109,7 @@ class MemoryServices:
         self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
         vector_search = None
         if models.embedder is not None:
-            from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
+            from memory.search.vector_search import VectorSearch  # Needs numpy, an optional dependency
 
             vector_search = VectorSearch(self.search, self.vectors, models.embedder)
             self.forgetting.also(vector_search.forget)
@@ -135,20 +135,20 @@ class MemoryServices:
         return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
 
 
-def replica_of(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:
-    """The replica that the settings name, or the one at `url` with their keys; None where there is to be none."""
-    place = url or settings.replica_url
-    if place is None:
+def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:
+    """Create the replica at `url` or at the address in the settings. Return None without an address."""
+    address = url or settings.replica_url
+    if address is None:
         return None
     access_key, secret_key = (
         key.get_secret_value() if key is not None else None
         for key in (settings.replica_access_key, settings.replica_secret_key)
     )
-    there = ReplicaPlace(place, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
-    return Replica(there, settings.mneme_data_dir, clock)
+    place = ReplicaPlace(address, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
+    return Replica(place, settings.mneme_data_dir, clock)
 
 
-def decay_of(settings: Settings) -> Decay:
+def create_decay(settings: Settings) -> Decay:
     return Decay(
         type_weights={**TYPE_WEIGHTS, **settings.memory_type_weights},
         half_life_days=settings.memory_half_life_days,

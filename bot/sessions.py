@@ -1,4 +1,4 @@
-"""One turn at a time for each session, sessions side by side; what arrives meanwhile waits and is merged."""
+"""Session queues: one turn at a time for each session, sessions concurrently. Waiting messages share the next turn."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class SessionQueue:
-    """The arrivals of one session. working: those that the running step answers."""
+    """The arrivals of one session.
+
+    Attributes:
+        working: the arrivals that the running step answers.
+    """
 
     waiting: deque[Arrival] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
@@ -46,42 +50,41 @@ class SessionQueue:
 
     @property
     def ready(self) -> int:
-        """How many arrivals may run: what a /stop held waits until something new comes."""
+        """Return how many arrivals may run. Those held by a /stop wait for a new message."""
         return sum(not arrival.held for arrival in self.waiting)
 
 
 class SessionQueues:
     def __init__(self, sessions: SessionService) -> None:
         self._sessions = sessions
-        self._lanes: dict[str, SessionQueue] = {}
+        self._queues: dict[str, SessionQueue] = {}
 
     def of(self, session_id: str) -> SessionQueue:
-        return self._lanes.setdefault(session_id, SessionQueue())
+        return self._queues.setdefault(session_id, SessionQueue())
 
     def of_chat(self, chat: str) -> list[SessionQueue]:
-        """The lanes of a chat (`Address.owner`) and of its topics."""
-        return [lane for session, lane in self._lanes.items() if session == chat or session.startswith(f"{chat}:")]
+        return [queue for session, queue in self._queues.items() if session == chat or session.startswith(f"{chat}:")]
 
     def all(self) -> list[SessionQueue]:
-        return list(self._lanes.values())
+        return list(self._queues.values())
 
     def waiting(self, session_id: str) -> int:
         return len(self.of(session_id).waiting)
 
     def is_idle(self, session_id: str) -> bool:
-        lane = self._lanes.get(session_id)
-        return lane is None or (lane.worker is None and not lane.waiting)
+        queue = self._queues.get(session_id)
+        return queue is None or (queue.worker is None and not queue.waiting)
 
     def running(self, session_id: str) -> bool:
         return self.of(session_id).step is not None
 
     def load(self) -> tuple[int, int]:
-        """How many sessions are at work, and how many arrivals wait in all."""
-        lanes = self._lanes.values()
-        return sum(lane.step is not None for lane in lanes), sum(len(lane.waiting) for lane in lanes)
+        """Return the number of busy sessions and the total number of waiting arrivals."""
+        queues = self._queues.values()
+        return sum(queue.step is not None for queue in queues), sum(len(queue.waiting) for queue in queues)
 
     def replace_waiting(self, arrival: Arrival) -> Arrival | None:
-        """Put an edited message in the place of its former text, if that has not been started; what waits now."""
+        """Replace the text of a waiting message after an edit. Return the arrival, or None if none is waiting."""
         waiting = self.of(arrival.address.session_id).waiting
         for at, former in enumerate(waiting):
             if former.message_id is not None and former.message_id == arrival.message_id:
@@ -90,43 +93,41 @@ class SessionQueues:
         return None
 
     def drop_held(self, session_id: str, inbox_ids: Container[int]) -> None:
-        """Have no turn answer what a /stop holds back of these, and what no inbox keeps."""
-        lane = self.of(session_id)
-        lane.waiting = deque(
-            a for a in lane.waiting if not (a.held and (a.inbox_id is None or a.inbox_id in inbox_ids))
+        """Drop held arrivals that are among the given inbox ids or in no inbox, so that no turn answers them."""
+        queue = self.of(session_id)
+        queue.waiting = deque(
+            a for a in queue.waiting if not (a.held and (a.inbox_id is None or a.inbox_id in inbox_ids))
         )
 
     async def stop(self, session_id: str) -> tuple[bool, int]:
-        """Cancel what runs in a session and hold what waits; whether anything ran, and how much waits."""
-        lane = self.of(session_id)
-        await asyncio.sleep(0)  # lets a step that was only just created begin, so that it can end itself
-        # a turn with an outcome only tidies up: there is nothing left to stop
-        answered = lane.turn is not None and lane.turn.outcome is not None and not lane.stopping
-        if lane.step is None or answered:
-            return False, len(lane.waiting)
-        step = lane.step
-        if not lane.stopping:  # a second /stop must not break into the end of what the first one stopped
-            lane.stopping = True
-            if lane.turn is not None:
-                # before the cancel: by it the pipeline tells a /stop from the end of the program
-                lane.turn.stop_requested = True
+        """Cancel the running step and hold waiting arrivals. Return whether a step ran and how many arrivals wait."""
+        queue = self.of(session_id)
+        await asyncio.sleep(0)  # Let a new step start first, so that it can handle its cancellation
+        # A turn with an outcome only has to clean up, so there is nothing left to stop
+        answered = queue.turn is not None and queue.turn.outcome is not None and not queue.stopping
+        if queue.step is None or answered:
+            return False, len(queue.waiting)
+        step = queue.step
+        if not queue.stopping:  # A second /stop must not interrupt the cleanup after the first one
+            queue.stopping = True
+            if queue.turn is not None:
+                # Before the cancel: the pipeline uses it to tell a /stop from a shutdown
+                queue.turn.stop_requested = True
             step.cancel()
-        held = [replace(arrival, held=True) for arrival in lane.waiting]
-        lane.waiting = deque(held)
-        for channel in {id(a.channel): a.channel for a in held}.values():
-            await channel.hold([a for a in held if a.channel is channel])
-        if held:
+        held_arrivals = [replace(arrival, held=True) for arrival in queue.waiting]
+        queue.waiting = deque(held_arrivals)
+        for channel in {id(a.channel): a.channel for a in held_arrivals}.values():
+            await channel.hold([a for a in held_arrivals if a.channel is channel])
+        if held_arrivals:
             await self._sessions.set_state(session_id, SessionState.PAUSED)
-        # not `await step`, which would raise what the step ended with
+        # `await step` would raise the exception of the step
         await asyncio.wait([step])
-        return True, len(lane.waiting)
+        return True, len(queue.waiting)
 
 
 @dataclass(eq=False)
 class SessionRunner:
-    """Hands arrivals to the pipeline and to the commands, with a queue of its own for each session."""
-
-    lanes: SessionQueues
+    queues: SessionQueues
     command_runner: CommandRunner
     pipeline: Pipeline
     sessions: SessionService
@@ -134,8 +135,8 @@ class SessionRunner:
     turns: TurnLog
     clock: Clock
     _immediate: dict[asyncio.Task[None], Arrival] = field(default_factory=dict, init=False)
-    # chats in which let_go has ended everything: nothing begins there before take_back
-    _gone: set[str] = field(default_factory=set, init=False)
+    # Suspended chats, in which nothing starts
+    _suspended: set[str] = field(default_factory=set, init=False)
 
     @property
     def commands(self) -> Mapping[str, Command]:
@@ -146,20 +147,20 @@ class SessionRunner:
         return self.pipeline.places
 
     async def submit(self, *arrivals: Arrival) -> None:
-        """Take arrivals of one session, messages together in one turn; returns when each waits, runs or is answered."""
-        queued = [arrival for arrival in arrivals if not self._run_at_once(arrival)]
+        """Queue arrivals of one session, or run immediate commands. Messages may share a turn."""
+        queued = [arrival for arrival in arrivals if not self._run_immediately(arrival)]
         if not queued:
             return
         address = queued[0].address
-        if address.owner in self._gone:
+        if address.owner in self._suspended:
             return
         try:
-            # for what it stores: the language to speak to this chat unasked
+            # Stores the language for later messages to this chat
             await self.languages.of(queued[-1])
-            # here, so that a /stop right behind an arrival finds its turn and not the wait for the store; and last,
-            # since a command that runs meanwhile may change it
+            # Before queueing, so that a /stop right behind the arrival finds its turn. After all else, since a command
+            # that runs now may change the session
             session = await self.sessions.get_or_create(address)
-            # a paused session resumes with a message that is not itself held
+            # A new message resumes a paused session
             resumes = any(not a.held and self._is_message(a) for a in queued)
             if session.state is not SessionState.ACTIVE and resumes:
                 await self.sessions.set_state(session.id, SessionState.ACTIVE)
@@ -168,44 +169,41 @@ class SessionRunner:
             for arrival in queued:
                 await arrival.channel.say(arrival, str(error))
             return
-        if address.owner in self._gone:  # let_go may have run during the waits above
+        if address.owner in self._suspended:  # The chat may have been suspended while this waited
             return
-        lane = self.lanes.of(address.session_id)
+        queue = self.queues.of(address.session_id)
         for arrival in queued:
-            lane.waiting.append(arrival)
-            if lane.turn is not None and not arrival.held and arrival.task is None:
+            queue.waiting.append(arrival)
+            if queue.turn is not None and not arrival.held and arrival.task is None:
                 arrival.channel.waits(arrival)
-        if lane.worker is None and lane.ready:
-            lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
+        if queue.worker is None and queue.ready:
+            queue.worker = asyncio.create_task(self._work(queue, session), name=f"session {address.session_id}")
 
-    async def write_owed(self) -> None:
-        """Write what was answered while it could not be written. Raises StoreError where it still can't be."""
+    async def write_pending(self) -> None:
         await self.turns.write_owed()
 
-    async def expect(self, arrivals: Sequence[Arrival]) -> None:
-        """Get ready for arrivals of many sessions at once, of each the newest one."""
+    async def prepare(self, arrivals: Sequence[Arrival]) -> None:
+        """Prepare the arrivals of many sessions at once, given the newest one of each."""
         if len(arrivals) > 1:
             await self.sessions.open_all([arrival.address for arrival in arrivals])
             await self.languages.expect(arrivals)
 
-    def in_hand(self) -> set[int]:
-        """The inbox ids of all arrivals that wait here or are being answered."""
-        lanes = self.lanes.all()
-        held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
-        return set(inbox_ids([*held, *self._immediate.values()]))
+    def active_inbox_ids(self) -> set[int]:
+        queues = self.queues.all()
+        arrivals = [arrival for queue in queues for arrival in (*queue.waiting, *queue.working)]
+        return set(inbox_ids([*arrivals, *self._immediate.values()]))
 
     def _is_message(self, arrival: Arrival) -> bool:
-        """Whether an arrival may share a turn with others: it is neither a command nor a task."""
-        return arrival.task is None and self.command_runner.called_by(arrival) is None
+        """Return True if an arrival may share a turn: it is neither a command nor a task."""
+        return arrival.task is None and self.command_runner.find_command(arrival) is None
 
-    def begins_at_once(self, arrival: Arrival) -> bool:
-        """Whether work on an arrival begins as soon as it is handed over."""
-        command = self.command_runner.called_by(arrival)
-        return (command is not None and command.immediate) or self.lanes.is_idle(arrival.address.session_id)
+    def starts_immediately(self, arrival: Arrival) -> bool:
+        command = self.command_runner.find_command(arrival)
+        return (command is not None and command.immediate) or self.queues.is_idle(arrival.address.session_id)
 
-    def _run_at_once(self, arrival: Arrival) -> bool:
-        """Run a command that does not wait for its turn; whether it was one."""
-        command = self.command_runner.called_by(arrival)
+    def _run_immediately(self, arrival: Arrival) -> bool:
+        """Run the command now if it is immediate. Return True if it was."""
+        command = self.command_runner.find_command(arrival)
         if command is None or not command.immediate:
             return False
         task = asyncio.create_task(self._run_before_turns(arrival, command))
@@ -214,32 +212,33 @@ class SessionRunner:
         return True
 
     async def idle(self, session_id: str) -> None:
-        lane = self.lanes.of(session_id)
-        while lane.worker is not None:
-            await asyncio.wait([lane.worker])
+        queue = self.queues.of(session_id)
+        while queue.worker is not None:
+            await asyncio.wait([queue.worker])
         while self._immediate:
             await asyncio.wait(self._immediate)
 
-    async def let_go(self, chat: str) -> None:
-        """End what runs in a chat uncommitted and refuse what comes for it: the inbox delivers it again later."""
-        self._gone.add(chat)
-        lanes = self.lanes.of_chat(chat)
-        for lane in lanes:
-            lane.waiting.clear()
-        running = [lane.worker for lane in lanes if lane.worker is not None]
+    async def suspend_chat(self, chat: str) -> None:
+        """Cancel turns and commands of a chat without a commit, and accept no more. The inbox repeats them later."""
+        self._suspended.add(chat)
+        queues = self.queues.of_chat(chat)
+        for queue in queues:
+            queue.waiting.clear()
+        running = [queue.worker for queue in queues if queue.worker is not None]
         running += [task for task, arrival in self._immediate.items() if arrival.address.owner == chat]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    def take_back(self, chat: str) -> None:
-        self._gone.discard(chat)
+    def resume_chat(self, chat: str) -> None:
+        self._suspended.discard(chat)
 
     async def close(self) -> None:
-        """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
-        # before the cancel, which empties `working`
-        interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working and lane.working[-1].task is None]
-        workers = [lane.worker for lane in self.lanes.all() if lane.worker is not None]
+        """Cancel everything, and notify the users. The next start repeats uncommitted arrivals from the inbox."""
+        # Before the cancel, which empties `working`
+        queues = self.queues.all()
+        interrupted = [queue.working[-1] for queue in queues if queue.working and queue.working[-1].task is None]
+        workers = [queue.worker for queue in queues if queue.worker is not None]
         for task in (*workers, *self._immediate):
             task.cancel()
         await asyncio.gather(*workers, *self._immediate, return_exceptions=True)
@@ -251,70 +250,70 @@ class SessionRunner:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("command_failed", exc_info=error)
 
-    async def _work(self, lane: SessionQueue, session: Session) -> None:
+    async def _work(self, queue: SessionQueue, session: Session) -> None:
         try:
-            while lane.ready:
-                with contextlib.suppress(StoreError):  # what comes next may go on from it, or end its conversation
-                    await self.write_owed()
+            while queue.ready:
+                with contextlib.suppress(StoreError):  # The next step may depend on it
+                    await self.write_pending()
                 try:
-                    session = await self._next_step(lane, session)
+                    session = await self._next_step(queue, session)
                 except Exception:
-                    log.exception("step_failed")  # those that wait behind it are still to be answered
+                    log.exception("step_failed")
         finally:
-            lane.worker = None
+            queue.worker = None
 
-    async def _next_step(self, lane: SessionQueue, session: Session) -> Session:
-        """Run what comes next in a session; the session as it stands then."""
-        merged = lane.working = self._next(lane)
+    async def _next_step(self, queue: SessionQueue, session: Session) -> Session:
+        """Run the next step of a session. Return the session, which a command may have changed."""
+        merged = queue.working = self._take_next(queue)
         for arrival in merged:
             arrival.channel.begins(arrival)
         first = merged[0]
-        command = self.command_runner.called_by(first)
+        command = self.command_runner.find_command(first)
         if command is not None:
-            lane.step = asyncio.create_task(self._run_command(first, command, lane))
+            queue.step = asyncio.create_task(self._run_command(first, command, queue))
         else:
-            language = await self.languages.of(merged[-1])  # now, since a command before it may have changed it
-            lane.turn = self._turn(session, merged)
+            language = await self.languages.of(merged[-1])  # Only now, since a command before it may have changed it
+            queue.turn = self._create_turn(session, merged)
             with use_language(language):
-                lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
+                queue.step = asyncio.create_task(self._run_turn(queue.turn, merged[-1]))
         try:
-            await asyncio.wait([lane.step])
+            await asyncio.wait([queue.step])
         except asyncio.CancelledError:
-            # a cancelled asyncio.wait leaves its tasks running
-            lane.step.cancel()
-            await asyncio.wait([lane.step])
+            # A cancelled asyncio.wait doesn't cancel its tasks
+            queue.step.cancel()
+            await asyncio.wait([queue.step])
             raise
         finally:
-            if not lane.step.cancelled() and (error := lane.step.exception()) is not None:
+            if not queue.step.cancelled() and (error := queue.step.exception()) is not None:
                 log.error("step_failed", exc_info=error)
-            lane.step = lane.turn = None
-            lane.working = []
-            lane.stopping = False
-        return session if command is None else await self._as_it_stands(session)
+            queue.step = queue.turn = None
+            queue.working = []
+            queue.stopping = False
+        return session if command is None else await self._reload(session)
 
-    async def _as_it_stands(self, session: Session) -> Session:
+    async def _reload(self, session: Session) -> Session:
         try:
             return await self.sessions.get_or_create(session.address)
-        except MnemeError:  # then rather too little is kept of what follows than too much
+        except MnemeError:  # If it may have become private, storing too little is safer than too much
             return replace(session, private=True)
 
-    def _next(self, lane: SessionQueue) -> list[Arrival]:
-        """Take a command or a task, or all messages up to the next one. Held arrivals wait for a message."""
-        at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
-        if self._is_message(lane.waiting[at]):
-            # with a new message come those that a /stop held before it
+    def _take_next(self, queue: SessionQueue) -> list[Arrival]:
+        """Take a command, a task, or all messages up to the next of these. Held arrivals wait for a message."""
+        at = next(i for i, arrival in enumerate(queue.waiting) if not arrival.held)
+        if self._is_message(queue.waiting[at]):
+            # A new message takes the held ones before it along
             at = 0
-        arrivals = [lane.waiting[at]]
-        del lane.waiting[at]
+        arrivals = [queue.waiting[at]]
+        del queue.waiting[at]
         if self._is_message(arrivals[0]):
-            while lane.waiting and self._is_message(lane.waiting[0]):
-                # what was in work when the program was killed runs apart from the rest: it may be the cause
-                if lane.waiting[0].attempts != arrivals[0].attempts:
+            while queue.waiting and self._is_message(queue.waiting[0]):
+                # Arrivals that were being answered during a crash run apart, since they may have caused it
+                if queue.waiting[0].attempts != arrivals[0].attempts:
                     break
-                arrivals.append(lane.waiting.popleft())
+                arrivals.append(queue.waiting.popleft())
         return arrivals
 
-    def _turn(self, session: Session, arrivals: list[Arrival], replaces: int | None = None) -> Turn:
+    def _create_turn(self, session: Session, arrivals: list[Arrival], replaces: int | None = None) -> Turn:
         last = arrivals[-1]
         return Turn(
             id=secrets.token_hex(4),
@@ -326,7 +325,7 @@ class SessionRunner:
         )
 
     async def _run_turn(self, turn: Turn, last: Arrival) -> None:
-        # nothing suspends between the start of this task and the pipeline, which knows what a /stop means
+        # Nothing suspends between the start of this task and the pipeline, which handles a /stop
         async with last.channel.busy(last):
             await self.pipeline.run(turn)
 
@@ -334,26 +333,26 @@ class SessionRunner:
         with self.places.prioritized():
             await self._run_command(arrival, command)
 
-    async def _run_command(self, arrival: Arrival, command: Command, lane: SessionQueue | None = None) -> None:
+    async def _run_command(self, arrival: Arrival, command: Command, queue: SessionQueue | None = None) -> None:
         arrival = replace(arrival, alone=arrival.alone or command.alone)
         try:
             await arrival.channel.count_attempt([arrival])
             result = await self.command_runner.run(arrival, command)
         except asyncio.CancelledError:
-            # at the end of the program nothing is said: the inbox brings the command again
-            if lane is not None and lane.stopping:
+            # At shutdown the user isn't notified, since the next start repeats the command
+            if queue is not None and queue.stopping:
                 name = parse_command(arrival.text)[0]
                 with use_language(await self.languages.of(arrival)):
                     await arrival.channel.say(arrival, _("/{name} was stopped.", name=name))
             raise
         if isinstance(result, RunAgain):
-            # each in the command's own arrival, which is finished with the turn that it starts
-            again = [
+            # Each with the data of the command's own arrival, which the new turn finishes
+            arrivals = [
                 replace(
                     arrival,
                     text="" if message.media else message.content,
                     media=message.media,
-                    files=(),  # of the command, which may answer a photo
+                    files=(),  # The command's own files are not part of the message
                     origin=None,
                     provenance=message.provenance or Provenance.TYPED,
                     received_at=message.created_at,
@@ -362,9 +361,9 @@ class SessionRunner:
                 for message in result.messages
             ]
             language = await self.languages.of(arrival)
-            turn = self._turn(result.session, again, result.turn_id)
-            if lane is not None:
-                lane.turn = turn
+            turn = self._create_turn(result.session, arrivals, result.turn_id)
+            if queue is not None:
+                queue.turn = turn
             with use_language(language):
                 await self._run_turn(turn, arrival)
         elif isinstance(result, Answer):

@@ -1,4 +1,4 @@
-"""Tasks that go on beside the rest: begun, repeated, and ended together."""
+"""Background tasks: started, repeated and stopped together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 
 class BackgroundTasks:
-    """Tasks that are ended together. What one of them raises is logged, and ends nothing else."""
+    """Tasks that are cancelled together. Exceptions are logged and affect no other task."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -26,38 +26,39 @@ class BackgroundTasks:
     def start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_done)
         return task
 
     def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
-        """Do `work` again and again with so many seconds between, never twice at a time.
+        """Run `work` repeatedly with `seconds` in between, never twice at the same time. Exceptions are logged.
 
-        at_once: for the first time now. What it raises is logged; the next time tries again.
+        Args:
+            at_once: whether the first run is now.
         """
-        from bot.jobs.scheduler import Again, SteadyScheduler  # late: a message from the shell needs no scheduler
+        from bot.jobs.scheduler import Again, SteadyScheduler  # Slow to import, and one-off commands don't need it
 
         running: asyncio.Task[None] | None = None
 
-        async def tried() -> None:
+        async def run() -> None:
             try:
                 await work()
-            except Exception:  # such as a full disk
+            except Exception:  # For example, the disk is full
                 log.exception("background_task_failed", task=name)
 
         async def begin() -> None:
-            # a task of ours: APScheduler would warn of a run that outlasts the pause, and not wait for it at the end
+            # Not a job of APScheduler, which would warn if it takes longer than the pause, and not wait for it
             nonlocal running
             if running is None or running.done():
-                running = self.start(tried(), name)
+                running = self.start(run(), name)
 
         scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
         first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
-        # after a suspend one run makes up for all missed ones, however late
+        # After the machine was suspended, one run replaces all missed ones
         scheduler.add_job(begin, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
         if not scheduler.running:
             scheduler.start()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background_task_failed", task=task.get_name(), exc_info=error)

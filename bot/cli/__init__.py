@@ -1,1 +1,1 @@
-"""The command line, the console and the set-up."""
+"""The command line."""

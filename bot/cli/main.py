@@ -1,4 +1,4 @@
-"""The command line. Exit status 0 when done, 1 when the work failed, 2 for wrong use or configuration."""
+"""The command line. Exit status: 0 for success, 1 if the work failed, 2 for wrong use or configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 
 from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
-from bot.cli.start import settings_with_logging
+from bot.cli.start import load_settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
 from bot.cli.web import web
 from bot.mcp_server import check_packages
@@ -37,8 +37,8 @@ cli = typer.Typer(
 )
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
 TALK, MEMORY, PROGRAMS, UPKEEP = "Talk", "Memory", "Other programs", "Upkeep"
-SWITCH_SECONDS = 0.001
-"""How long a thread may run until another one gets the interpreter."""
+SWITCH_INTERVAL_SECONDS = 0.001
+"""Interval at which Python threads take turns, see `sys.setswitchinterval`."""
 EXAMPLES = """\
 Examples:
 
@@ -65,7 +65,7 @@ def _mneme(
 
 
 def main() -> None:
-    """Run the command line; every expected failure is one sentence on standard error."""
+    """Run the command line. Expected failures print one sentence on standard error."""
     try:
         _require_text(sys.argv[1:])
         cli()
@@ -78,7 +78,7 @@ def main() -> None:
             raise
         _fail(ConfigurationError(f"{str(error.filename)[:40]}... is too long for the name of a file."), 2)
     except KeyboardInterrupt:
-        # 128 + SIGINT, as shells have it
+        # 128 + SIGINT, the convention of shells
         raise SystemExit(130) from None
 
 
@@ -91,7 +91,7 @@ def _require_text(arguments: list[str]) -> None:
             raise ConfigurationError(f"{argument[:40]!r} is not valid UTF-8: correct it.") from None
 
 
-def _read() -> str:
+def _describe_settings_file() -> str:
     from config.settings import settings_file
 
     file = settings_file()
@@ -99,7 +99,7 @@ def _read() -> str:
 
 
 def _fail(error: Exception, status: int) -> None:
-    print(f"mneme: {error}", file=sys.stderr)  # noqa: T201  # this is the command line's voice
+    print(f"mneme: {error}", file=sys.stderr)  # noqa: T201  # This is the command line's output
     raise SystemExit(status) from error
 
 
@@ -109,13 +109,12 @@ def chat(
     session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
 ) -> None:
     """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
-    settings = settings_with_logging(quiet=True)
+    settings = load_settings_with_logging(quiet=True)
     if message is None and sys.stdin.isatty():
-        from bot.cli.local_models import takes_one_near_by
+        from bot.cli.local_models import offer_local_server
 
-        if takes_one_near_by(settings):
-            # which were written just now
-            settings = settings_with_logging(quiet=True)
+        if offer_local_server(settings):
+            settings = load_settings_with_logging(quiet=True)
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
 
@@ -143,20 +142,20 @@ def show_help(context: typer.Context) -> None:
 @cli.command(rich_help_panel=TALK)
 def run() -> None:
     """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
-    settings = settings_with_logging()
-    if settings.telegram_bot_token is None:  # said before the log begins
+    settings = load_settings_with_logging()
+    if settings.telegram_bot_token is None:
         raise ConfigurationError(
-            f"TELEGRAM_BOT_TOKEN is missing{_read()}: get one from @BotFather, or run `mneme setup`."
+            f"TELEGRAM_BOT_TOKEN is missing{_describe_settings_file()}: get one from @BotFather, or run `mneme setup`."
         )
-    # a thread that reads a file must not keep a chat waiting at each step of its turn
-    sys.setswitchinterval(SWITCH_SECONDS)
+    # A thread that reads a file must not delay each step of a turn
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     asyncio.run(_run(settings))
 
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
-    from bot.monitoring import ServiceManager, reporting
-    from bot.services import replica_of
+    from bot.monitoring import ServiceManager, report_status
+    from bot.services import create_replica
     from bot.telegram.service import run_telegram
     from memory.clock import system_clock
     from memory.store.data_lock import only_runner
@@ -164,38 +163,38 @@ async def _run(settings: Settings) -> None:
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
-        if (replica := replica_of(settings, system_clock)) is not None:
-            await replica.claim()  # before a database is made here that a replica would have to be brought over
+        if (replica := create_replica(settings, system_clock)) is not None:
+            await replica.claim()  # Before a database is created here, which a replica would have to replace
         async with (
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
-            reporting(manager, app.health, app.runner.lanes),
-            _observed(app),
-            _memory_served(app),
+            report_status(manager, app.health, app.runner.queues),
+            _metrics_server(app),
+            _memory_server(app),
         ):
-            await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
+            await _run_until_signal(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 
-def _observed(app: App) -> AbstractAsyncContextManager[None]:
+def _metrics_server(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
-    from bot.web.metrics import observed
+    from bot.web.metrics import serve_metrics
 
-    return observed(app, app.metrics, app.settings.metrics_port)
+    return serve_metrics(app, app.metrics, app.settings.metrics_port)
 
 
-def _memory_served(app: App) -> AbstractAsyncContextManager[None]:
+def _memory_server(app: App) -> AbstractAsyncContextManager[None]:
     if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
     if app.settings.mcp_token is not None:
         check_packages()
-    from bot.web.server import memory_served
+    from bot.web.server import serve_memory
 
-    return memory_served(app)
+    return serve_memory(app)
 
 
-async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
-    """Run `service`; SIGTERM, Ctrl-C and a terminal that is closed cancel it, and it gets the time to end cleanly."""
+async def _run_until_signal(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
+    """Run `service` until it ends. SIGTERM, Ctrl-C and a closed terminal cancel it, so that it can clean up."""
     task = asyncio.ensure_future(service)
 
     def stop() -> None:
@@ -204,12 +203,12 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it for a closed terminal
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             loop.add_signal_handler(number, stop)
     try:
         await task
     except asyncio.CancelledError:
-        # we were cancelled ourselves, not the service by a signal
+        # This task was cancelled itself, not the service by a signal
         if not task.cancelled():
             raise
 
@@ -245,7 +244,7 @@ def list_models() -> None:
     """The local models: what there is, and what is here."""
     from bot.cli.local_models import show_models
 
-    show_models(settings_with_logging(quiet=True))
+    show_models(load_settings_with_logging(quiet=True))
 
 
 @model_cli.command()
@@ -264,7 +263,7 @@ def pull(
     """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
     from bot.cli.local_models import pull_model
 
-    pull_model(settings_with_logging(quiet=True), name, if_needed=if_needed)
+    pull_model(load_settings_with_logging(quiet=True), name, if_needed=if_needed)
 
 
 cli.command(rich_help_panel=MEMORY)(recall)

@@ -1,4 +1,4 @@
-"""`mneme mcp add|list|test|remove`: the servers whose tools the bot may use, in the file that MCP_CONFIG names."""
+"""`mneme mcp add|list|test|remove`: manages the MCP servers in the file named by MCP_CONFIG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import settings_with_logging
+from bot.cli.start import load_settings_with_logging
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from pipeline.tools.mcp.config import Preset, ServerConfig
 
-mcp_cli = typer.Typer()  # without a command it serves memory: bot/cli/main.py
+mcp_cli = typer.Typer()  # Without a subcommand it serves memory, see bot/cli/main.py
 
-# as settings are written, or as headers are
+# NAME=VALUE, or NAME: VALUE as in headers
 _PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
 Pairs = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")]
 
 
 class WrongServer(MnemeError):
-    """What was asked for can't be done with the file as it is."""
+    """The request doesn't fit the file."""
 
 
 @mcp_cli.command()
@@ -43,22 +43,22 @@ def add(
     """Add a server, or change one. Values may be ${NAME}: what the environment of the bot says."""
     from pipeline.tools.mcp.config import PRESETS
 
-    given = words or []
+    arguments = words or []
     if preset is not None:
         if preset not in PRESETS:
             raise WrongServer(f"There is no preset {preset}: there are {', '.join(PRESETS)}.")
-        name, entry = preset, PRESETS[preset].entry(given)
+        name, entry = preset, PRESETS[preset].entry(arguments)
     else:
-        name, entry = _entry(given, url)
+        name, entry = _entry(arguments, url)
     entry |= {"headers": _pairs(header)} if header else {}
     if env:
-        entry["env"] = {**entry.get("env", {}), **_pairs(env)}  # type: ignore[dict-item]  # it is a dict where it is
-    path = settings_with_logging(quiet=True).mcp_file
+        entry["env"] = {**entry.get("env", {}), **_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
+    path = load_settings_with_logging(quiet=True).mcp_file
     add_server(path, name, entry)
     typer.echo(f"{name} is in {path}.")
-    for sentence in what_is_missing(PRESETS[preset] if preset is not None else None):
+    for sentence in list_missing(PRESETS[preset] if preset is not None else None):
         typer.echo(sentence)
-    typer.echo(how_to_try(name))
+    typer.echo(usage_hint(name))
 
 
 @mcp_cli.command("list")
@@ -66,16 +66,16 @@ def list_servers() -> None:
     """The servers in the file, without connecting to them."""
     from pipeline.tools.mcp.config import HttpServer, read_config
 
-    path = settings_with_logging(quiet=True).mcp_file
+    path = load_settings_with_logging(quiet=True).mcp_file
     config = read_config(path)
     if config.trouble is not None:
         raise WrongServer(str(config.trouble))
     if config.is_empty:
         typer.echo(f"There are none in {path}: add one with `mneme mcp add`.", err=True)
     for server in config.servers:
-        what = server.transport
-        # neither arguments nor the rest of an address: they may hold keys
-        typer.echo(f"{server.name}  {what.host if isinstance(what, HttpServer) else what.command}")
+        transport = server.transport
+        # Arguments and the rest of an address may contain keys
+        typer.echo(f"{server.name}  {transport.host if isinstance(transport, HttpServer) else transport.command}")
     for name, trouble in config.troubles.items():
         typer.echo(f"{name}  {trouble}")
 
@@ -85,7 +85,7 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
     """Connect to the servers and list their tools; what a program says on its standard error is shown."""
     from pipeline.tools.mcp.config import read_config
 
-    path = settings_with_logging(quiet=True).mcp_file
+    path = load_settings_with_logging(quiet=True).mcp_file
     config = read_config(path)
     if config.trouble is not None:
         raise WrongServer(str(config.trouble))
@@ -100,7 +100,6 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
 
 
 async def _try(server: ServerConfig) -> bool:
-    """Connect to a server and say what it offers; whether it works."""
     from pipeline.tools.mcp.config import tool_names
     from pipeline.tools.mcp.connection import ServerConnection
     from pipeline.tools.mcp.tools import asks_first
@@ -125,7 +124,7 @@ async def _try(server: ServerConfig) -> bool:
 @mcp_cli.command()
 def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows it.")]) -> None:
     """Take a server out of the file."""
-    path = settings_with_logging(quiet=True).mcp_file
+    path = load_settings_with_logging(quiet=True).mcp_file
     document, servers = _document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
@@ -135,14 +134,13 @@ def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows i
 
 
 def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
-    """Write a server into the file; what else stands there stays."""
     document, servers = _document(path)
     servers[name] = entry
     _write(path, document)
 
 
-def what_is_missing(preset: Preset | None) -> list[str]:
-    """What is to be installed before a server can be used, a sentence each."""
+def list_missing(preset: Preset | None) -> list[str]:
+    """Return a sentence for each requirement of a server that is not installed."""
     from importlib.util import find_spec
 
     sentences = [] if find_spec("mcp") else ["The package mcp is missing: run `make mcp`, or `pip install mcp`."]
@@ -151,17 +149,17 @@ def what_is_missing(preset: Preset | None) -> list[str]:
     return sentences
 
 
-def how_to_try(name: str) -> str:
+def usage_hint(name: str) -> str:
     return f"Try it with `mneme mcp test {name}`, then start the bot anew."
 
 
-def _entry(given: list[str], url: str | None) -> tuple[str, dict[str, object]]:
-    if not given or (url is None) == (not given[1:]):
+def _entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object]]:
+    if not arguments or (url is None) == (not arguments[1:]):
         raise WrongServer(
             "A name is needed, and either --url or a command, such as: mneme mcp add weather -- npx -y weather-server. "
             "Or name a --preset."
         )
-    name, *command = given
+    name, *command = arguments
     return name, {"url": url} if url is not None else {"command": command[0], "args": command[1:]}
 
 
@@ -175,14 +173,14 @@ def _pairs(texts: list[str]) -> dict[str, str]:
 
 
 def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
-    """What the file says as a whole, and its servers within that. A file that can't be read is not written either."""
+    """Return the whole file and the servers in it. Raises WrongServer for a file that can't be read."""
     from pipeline.tools.mcp.config import SERVERS
 
     try:
-        # editors on Windows put a byte order mark in front
+        # Editors on Windows write a byte order mark
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         servers = document.setdefault(SERVERS, {})
-        # raises AttributeError where it is no object
+        # Raises AttributeError if it is no object
         servers.keys()
     except FileNotFoundError:
         servers = {}
@@ -197,6 +195,6 @@ def _write(path: Path, document: dict[str, object]) -> None:
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")  # readable for its owner only
+        write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     except OSError as error:
         raise WrongServer(f"{path} can't be written: {error.strerror or error}.") from error

@@ -1,6 +1,6 @@
 """`mneme memory`, `recall`, `export`, `import`, `reindex`, `migrate`: memory from the shell.
 
-Reading covers all owners unless `--owner` names one; writing goes to the console's own owner.
+Commands that read cover all owners unless `--owner` is given. Commands that write use the console's own owner.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import json
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path  # typer reads the annotations
+from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import settings_with_logging
+from bot.cli.start import load_settings_with_logging
 from config.numbers import NUMBER
 from config.texts import in_line
 from memory.clock import system_clock, to_text
@@ -52,7 +52,7 @@ class OpenMemory:
     memory: MemoryServices
 
     def writer(self, owner: str | None) -> str:
-        """Whose memory is written: the named owner's, or the console's own."""
+        """Return the owner to write for: the given one, or the console's own."""
         from bot.console.console import console_address
         from config.settings import MemoryScope
         from memory.log.sessions import SHARED_OWNER
@@ -63,18 +63,22 @@ class OpenMemory:
 
 @contextlib.asynccontextmanager
 async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
-    """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
-    # late: help must not wait for all of memory
-    from bot.models import NO_MODELS, awake, meaning_models
+    """Open the memory.
+
+    Args:
+        by_meaning: whether to search with the configured embedder. If it fails, a sentence says so.
+    """
+    # Slow imports that --help doesn't need
+    from bot.models import NO_MODELS, check_embedder, create_meaning_models
     from bot.services import MemoryServices
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
-    settings = settings_with_logging(quiet=True)
+    settings = load_settings_with_logging(quiet=True)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
-        models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
+        models = await check_embedder(create_meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:
             typer.echo(f"Only by words: {models.trouble}", err=True)
         memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)
@@ -97,8 +101,8 @@ def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | 
     _with_memory(work)
 
 
-def _tags_in(values: list[str] | None) -> tuple[str, ...]:
-    """The tags of an option that may be given several times, each with several between commas."""
+def _parse_tags(values: list[str] | None) -> tuple[str, ...]:
+    """Return the tags in a repeatable option, each with one or more tags separated by commas."""
     tags = (tag.strip().removeprefix("#") for words in values or () for tag in words.split(","))
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
@@ -157,38 +161,38 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add an entry."""
-    new = NewEntry(content, name=name, kind=kind, scope=scope, priority=priority, tags=_tags_in(tags))
-    _change(lambda entries, whose: entries.add(whose, new), owner, as_json=as_json)
+    new = NewEntry(content, name=name, kind=kind, scope=scope, priority=priority, tags=_parse_tags(tags))
+    _change(lambda entries, owner_name: entries.add(owner_name, new), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def rename(old: str, new: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Give an entry another name; the old one stays as an alias."""
-    _change(lambda entries, whose: entries.rename(whose, old, new), owner, as_json=as_json)
+    _change(lambda entries, owner_name: entries.rename(owner_name, old, new), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def alias(name: str, alias: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Give an entry one more name."""
-    _change(lambda entries, whose: entries.alias(whose, name, alias), owner, as_json=as_json)
+    _change(lambda entries, owner_name: entries.alias(owner_name, name, alias), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def write(name: str, content: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Replace an entry's content."""
-    _change(lambda entries, whose: entries.write(whose, name, content), owner, as_json=as_json)
+    _change(lambda entries, owner_name: entries.write(owner_name, name, content), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Delete an entry; `mneme memory undo` brings it back."""
-    _change(lambda entries, whose: entries.remove(whose, name), owner, as_json=as_json)
+    _change(lambda entries, owner_name: entries.remove(owner_name, name), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def confirm(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Have a memory hold that is not confirmed: see `mneme memory unsure`."""
-    _change(lambda entries, whose: entries.confirm(whose, name), owner, as_json=as_json)
+    _change(lambda entries, owner_name: entries.confirm(owner_name, name), owner, as_json=as_json)
 
 
 @memory_cli.command()
@@ -243,7 +247,7 @@ def recall(
         from memory.text.spans import span_of
 
         begins, ends = span_of(since, until, opened.settings.zone)
-        only = Filter(kinds=[kind] if kind else None, path=scope, tags=_tags_in(tags), since=begins, until=ends)
+        only = Filter(kinds=[kind] if kind else None, path=scope, tags=_parse_tags(tags), since=begins, until=ends)
         if every:
             hits = await opened.memory.reading.mentioning([query], owner, only)
             lines = [_mention(hit) for hit in hits]
@@ -254,7 +258,7 @@ def recall(
             else:
                 results = await opened.memory.recall.recall(query, owner_name, only, limit, forgotten_too=True)
                 hits = [result.hit for result in results]
-                # the scores themselves depend on how much there is; what tells is how one compares with the best
+                # Scores depend on the size of the memory, so show them relative to the best one
                 best = max((hit.score for hit in hits), default=0.0)
                 lines = [
                     f"{result.hit.score / best if best else 1.0:4.0%}  {result.hit.owner}  {result.text}"
@@ -266,8 +270,8 @@ def recall(
 
 
 def _mention(hit: Hit) -> str:
-    what = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
-    return f"{hit.owner}  {to_text(hit.created_at)}  {what}  {' '.join(hit.content.split())}"
+    label = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
+    return f"{hit.owner}  {to_text(hit.created_at)}  {label}  {' '.join(hit.content.split())}"
 
 
 def export_memory(
@@ -316,11 +320,11 @@ def import_memory(
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether `path` is an existing file that Mneme did not write."""
+    """Return True if `path` is an existing file that Mneme did not write."""
     from memory.imports.items import ImportRefused
     from memory.imports.source import opened_source
 
-    # what can't be opened is left to the importer, which says why
+    # The importer explains why a file can't be opened
     with contextlib.suppress(ImportRefused), opened_source(path) as source:
         return path.exists() and not {"manifest.json", "contents.json"} & set(source.names)
     return False
@@ -332,8 +336,8 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
     from memory.imports.learning import request_learning
     from memory.log.sessions import SHARED_OWNER, Address
 
-    whose = opened.writer(owner)
-    address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
+    owner_name = opened.writer(owner)
+    address = console_address("local") if owner_name == SHARED_OWNER else Address.of(owner_name)
     session = await opened.memory.sessions.get_or_create(address)
     if dry_run:
         report = await opened.memory.foreign_import.look(path, session)
@@ -348,7 +352,7 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
     for line in format_left_out(report):
         typer.echo(line)
     if change is not None:
-        typer.echo(f"`mneme memory undo --owner {whose}`, or /undo in the chat, takes it back.")
+        typer.echo(f"`mneme memory undo --owner {owner_name}`, or /undo in the chat, takes it back.")
     if learn and not dry_run:
         count = await request_learning(opened.memory.database, session.owner)
         typer.echo(f"The running bot learns from the {count} newest in the background: see /memory unsure there.")
@@ -357,13 +361,13 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
 def reindex() -> None:
     """Make the search index anew."""
 
-    from memory.store.index import reindex as make_index_anew
+    from memory.store.index import reindex as rebuild_index
 
     async def work(opened: OpenMemory) -> None:
-        await make_index_anew(opened.memory.database, _show_progress)
+        await rebuild_index(opened.memory.database, _show_progress)
         if sys.stderr.isatty():
             typer.echo(err=True)
-        # the bot makes them again
+        # The bot creates them again
         await opened.memory.vectors.drop()
         typer.echo("The search index was made anew.")
 
@@ -394,7 +398,7 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
 
 
 def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:
-    """Print `lines`, or `rows` as JSON. Where there are none, `nothing` goes to standard error."""
+    """Print `lines`, or `rows` as JSON. Without lines, print `nothing` on standard error."""
     if as_json:
         _print_json(rows)
     elif not lines:
@@ -439,5 +443,5 @@ def _hit_json(hit: Hit) -> dict[str, object]:
 
 
 def _outcome_json(result: Entry | Hit) -> dict[str, object]:
-    # only episodes have one
+    # Only episodes have an outcome
     return {"outcome": result.outcome} if result.outcome else {}

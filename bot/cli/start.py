@@ -1,6 +1,6 @@
-"""What every command of the command line begins with: the settings and the logging that they ask for.
+"""The start of every command: settings and logging.
 
-What takes time to import is imported when a command runs: `--help` needs none of it.
+Slow imports happen when a command runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from config.settings import Settings
 
 
-def settings_with_logging(*, quiet: bool = False) -> Settings:
-    """The settings, with logging as they say. Raises ConfigurationError.
+def load_settings_with_logging(*, quiet: bool = False) -> Settings:
+    """Load the settings and configure logging. Raises ConfigurationError.
 
-    quiet: the screen is left to the person: errors only, unless they ask for more.
+    Args:
+        quiet: log only errors, unless LOG_LEVEL is set.
     """
     from config.logs import configure_logging
     from config.settings import load_settings

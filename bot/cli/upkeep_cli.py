@@ -9,12 +9,12 @@ import os
 import sys
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path  # typer reads the annotations
+from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import settings_with_logging
+from bot.cli.start import load_settings_with_logging
 from config.errors import ConfigurationError
 from config.numbers import MAX_NUMBER
 from memory.clock import system_clock
@@ -45,18 +45,18 @@ def backup(
     """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
     from memory.transfer.backup import Backup
 
-    settings = settings_with_logging(quiet=True)
-    making = Backup(settings.database_file, settings.mneme_data_dir / "memory", system_clock)
+    settings = load_settings_with_logging(quiet=True)
+    backup_service = Backup(settings.database_file, settings.mneme_data_dir / "memory", system_clock)
     if rotate is None:
-        making.require_place(target)
+        backup_service.require_place(target)
         if target.exists() and not yes:
             if not sys.stdin.isatty():
                 raise StoreError(f"{target} exists: add --yes to replace that backup, or name another file.")
             typer.confirm(f"{target} is an earlier backup. Replace it?", abort=True)
-        typer.echo(f"{_counted(making.write(target))} are in {target}.")
+        typer.echo(f"{_count_contents(backup_service.write(target))} are in {target}.")
         return
-    made, removed = making.rotate(target, rotate)
-    typer.echo(f"{made} was written" + (f", {removed} older removed." if removed else "."))
+    written, removed = backup_service.rotate(target, rotate)
+    typer.echo(f"{written} was written" + (f", {removed} older removed." if removed else "."))
 
 
 def restore(
@@ -75,13 +75,13 @@ def restore(
     ] = False,
 ) -> None:
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
-    from bot.services import replica_of
+    from bot.services import create_replica
     from config.settings import DATABASE_NAME
     from memory.transfer.restore import Restore
 
     if (archive is None) == (not replica):
         raise ConfigurationError("Name the file of a backup, or a replica by --replica URL.")
-    settings = settings_with_logging(quiet=True)
+    settings = load_settings_with_logging(quiet=True)
     folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
     is_elsewhere = folder != settings.mneme_data_dir.expanduser().absolute()
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
@@ -90,11 +90,11 @@ def restore(
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
         done = restoring.run(archive, replace=yes)
-        kept, brought = done.kept, f"{_counted(done.manifest)} of {done.manifest.made_at} are"
-    elif (named := replica_of(settings, system_clock, replica)) is not None:
-        # another directory is for a look: the bot that runs keeps the replica
+        kept, brought = done.kept, f"{_count_contents(done.manifest)} of {done.manifest.made_at} are"
+    elif (named := create_replica(settings, system_clock, replica)) is not None:
+        # A copy in another directory doesn't take the replica over from the running bot
         from_replica = restoring.from_replica(named, replace=yes, take_over=not is_elsewhere)
-        kept, brought = from_replica.kept, f"{_described(from_replica)} is"
+        kept, brought = from_replica.kept, f"{_describe_replica(from_replica)} is"
     typer.echo(f"{brought} in {folder}.")
     if replica and is_elsewhere:
         typer.echo("The replica stays with the machine that holds it: to take it over, restore without --into.")
@@ -103,7 +103,7 @@ def restore(
         typer.echo(f"What was there before is in {kept}.")
 
 
-def _described(restored: RestoredReplica) -> str:
+def _describe_replica(restored: RestoredReplica) -> str:
     until = f" until {restored.newest:%Y-%m-%d %H:%M:%S} UTC" if restored.newest is not None else ""
     if restored.number == restored.holder.number:
         return f"What the replica had{until} (its folder {restored.number})"
@@ -113,19 +113,18 @@ def _described(restored: RestoredReplica) -> str:
     )
 
 
-def _counted(manifest: Manifest) -> str:
-    # the database is one of the files
+def _count_contents(manifest: Manifest) -> str:
     return f"{sum(manifest.rows.values())} rows and {len(manifest.files) - 1} files"
 
 
 @contextlib.asynccontextmanager
 async def _access() -> AsyncIterator[AccessList]:
-    # late: help must not wait for the store
+    # Slow imports that --help doesn't need
     from bot.telegram import CHANNEL
     from memory.access import AccessList
     from memory.store.database import Database
 
-    database = await Database.open(settings_with_logging(quiet=True).database_file)
+    database = await Database.open(load_settings_with_logging(quiet=True).database_file)
     try:
         yield AccessList(database, CHANNEL, system_clock)
     finally:
@@ -169,7 +168,7 @@ def list_skills() -> None:
     """The skills in the data directory, and what each is for."""
     from pipeline.skills import FOLDER, Skill, Skills
 
-    folder = settings_with_logging(quiet=True).mneme_data_dir
+    folder = load_settings_with_logging(quiet=True).mneme_data_dir
     found = Skills(folder).look()
     if not found:
         typer.echo(f"There are none in {folder / FOLDER}.", err=True)
@@ -182,7 +181,7 @@ def remove_skill(name: Annotated[str, typer.Argument(help="As `mneme skills list
     """Delete the folder of a skill."""
     from pipeline.skills import Skills
 
-    Skills(settings_with_logging(quiet=True).mneme_data_dir).remove(name)
+    Skills(load_settings_with_logging(quiet=True).mneme_data_dir).remove(name)
     typer.echo(f"{name} is removed.")
 
 
@@ -197,7 +196,7 @@ def doctor(
     from bot.doctor.finding import Verdict
     from config.logs import configure_logging
 
-    # what is wrong is told as a finding: the log keeps silent unless the person asks for it
+    # Problems are reported as findings, so the log is silent unless LOG_LEVEL=debug
     configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
     findings = asyncio.run(examine(backups))
     if as_json:

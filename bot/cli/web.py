@@ -11,7 +11,7 @@ import typer
 from bot.cli.memory_cli import Owner, open_memory
 
 PORT = 8766
-"""Beside WEB_PORT, where a running bot may serve."""
+"""Different from WEB_PORT, which a running bot may use."""
 
 
 def web(
@@ -24,22 +24,22 @@ def web(
 
 
 async def _serve(owner: str | None, port: int) -> None:
-    # late: other commands must not wait for a web server
+    # Slow imports that other commands don't need
     from bot.console.console import console_address
     from bot.web.page.access import OneTimeLink, Visitor
     from bot.web.page.data import PageData
     from bot.web.page.server import page_app
-    from bot.web.server import HOST, web_served
+    from bot.web.server import HOST, serve_web
     from memory.clock import system_clock
     from memory.log.sessions import SHARED_OWNER, Address
 
     async with open_memory(by_meaning=True) as opened:
-        whose = opened.writer(owner)
-        address = console_address("local") if whose == SHARED_OWNER else Address.of(whose)
+        owner_name = opened.writer(owner)
+        address = console_address("local") if owner_name == SHARED_OWNER else Address.of(owner_name)
         session = await opened.memory.sessions.get_or_create(address)
         language = await opened.memory.preferences.language(address.owner)
         link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")
-        async with web_served(page_app(link), port):
-            typer.echo(f"The memory of {whose}, for one browser: {link.url}")
+        async with serve_web(page_app(link), port):
+            typer.echo(f"The memory of {owner_name}, for one browser: {link.url}")
             typer.echo("Ctrl-C ends it.")
             await asyncio.Event().wait()

@@ -1,1 +1,1 @@
-"""The commands that people can send, whatever the channel."""
+"""The slash commands, independent of the channel."""

@@ -1,4 +1,4 @@
-"""Commands: what one is, the table of all of them, and carrying them out."""
+"""Commands: their definition, their table, and the runner."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ _NUMBERED = re.compile(rf"(?P<name>[a-z]+)_(?P<number>{NUMBER})(?:_(?P<part>{NUM
 _DECLARED = "declared_command"
 _Method = TypeVar("_Method", bound="Callable[..., Awaitable[CommandResult]]")
 
-SHOWN_CHARACTERS = 200
-"""So much of a command is quoted that was carried out before a kill."""
+MAX_QUOTED_CHARS = 200
 
 _REMEMBERS = N_("""\
 I am Mneme, and I remember what we talk about. Just write to me.
@@ -52,7 +51,6 @@ I am Mneme. Just write to me.
 I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
 It stays on the computer that runs me, and comes up in no other chat.""")
 HELP = "help"
-# How help puts the commands together.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
     (N_("Family"), ("share", "unshare", "shared")),
@@ -65,8 +63,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """One use of a command. asker: who says it, where several people talk; sender: what they are called."""
-
     session: Session
     name: str
     argument: str
@@ -76,21 +72,21 @@ class CommandCall:
 
 @dataclass(frozen=True, slots=True)
 class RunAgain:
-    """A command's wish to have an earlier turn run again in the place of its first run."""
+    """A command's request to run an earlier turn again, replacing its result."""
 
     session: Session
     messages: list[Message]
     turn_id: int
 
 
-def to_try() -> Keyboard:
-    """What to try first; a row each, since a press uses up its row."""
+def first_steps() -> Keyboard:
+    """Return the buttons for new users, in separate rows, since a press removes its row."""
     return (Button(_("What can you do?"), "/help"),), (Button(_("Settings"), "/settings"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A command's answer with buttons under it, where the channel can show them; the text says enough without."""
+    """A command's answer, with buttons if the channel supports them. The text is complete without the buttons."""
 
     text: str
     keyboard: Keyboard = ()
@@ -101,61 +97,57 @@ CommandResult = str | Answer | RunAgain
 
 
 class Access(Enum):
-    """Who may use a command."""
-
     EVERYBODY = auto()
-    # in a group its administrators and the bot's owner, since it is about what all have said, or holds for all; in a
-    # private chat whoever it is with
+    # In a group its administrators and the bot's owner, since the command affects all members. In a private chat its
+    # user
     MANAGERS = auto()
     OWNER = auto()
 
 
-async def _undeclared(call: CommandCall) -> CommandResult:
+async def _unbound(call: CommandCall) -> CommandResult:
     raise NotImplementedError(f"/{call.name} was declared and is not taken from its group")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command."""
-
     name: str
-    description: str  # not translated yet
+    description: str  # Not translated yet
     argument: str = ""
-    immediate: bool = False  # it answers at once, while a turn runs
-    repeatable: bool = False  # it may run again after a kill: what it did stands, or is continued
-    listed: bool = True  # in help and menu; others come with what they are about, as `/done_12`
+    immediate: bool = False  # Answers at once, even while a turn runs
+    repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
+    listed: bool = True  # In help and menu. Other commands appear with their subject, such as `/done_12`
     access: Access = Access.EVERYBODY
-    alone: bool = False  # in a group its answer is for who asks, where one person can be shown it
-    run: Callable[[CommandCall], Awaitable[CommandResult]] = _undeclared
+    alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
+    run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
 
     def __call__(self, method: _Method) -> _Method:
-        """Declares a method to be this command; `commands_of` collects them."""
+        """Mark a method as this command. `collect_commands` collects them."""
         setattr(method, _DECLARED, self)
         return method
 
 
 command = Command
-"""As it is called where it declares a method."""
+"""The same class under the name for its use as a decorator."""
 
 
-def commands_of(group: object) -> Iterator[Command]:
-    """The commands that an object's methods are declared to be, in the order in which they stand."""
+def collect_commands(group: object) -> Iterator[Command]:
+    """Yield the commands that an object's methods are marked as, in order of definition."""
     for attribute, method in vars(type(group)).items():
         if (declared := getattr(method, _DECLARED, None)) is not None:
             yield replace(declared, run=getattr(group, attribute))
 
 
 class WrongArgument(MnemeError):
-    """A command was given something that it can't use."""
+    """A command got an invalid argument."""
 
 
 def parse_command(text: str) -> tuple[str, str]:
-    """The name of the command that `text` calls and its argument; two empty strings for other text."""
+    """Return name and argument of the command that a text calls, or two empty strings for other texts."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return "", ""
     name, argument = match["name"].lower(), (match["argument"] or "").strip()
-    # Telegram makes a word such as /forget_12 something to tap
+    # Telegram makes words such as /forget_12 clickable
     numbered = _NUMBERED.fullmatch(name)
     if numbered is not None and not argument:
         part = f" #{numbered['part']}" if numbered["part"] is not None else ""
@@ -164,7 +156,7 @@ def parse_command(text: str) -> tuple[str, str]:
 
 
 def tapped_number(call: CommandCall) -> int:
-    """Return the number of what a tapped command is about. Raises WrongArgument."""
+    """Return the number in a clicked command. Raises WrongArgument."""
     number = parse_reference(call.argument)
     if number is None:
         raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
@@ -184,7 +176,11 @@ def help_text(table: Mapping[str, Command]) -> str:
 
 
 class Introduction:
-    """/start and /help, which tell of all the commands of `table`. remembers: whether memory is on."""
+    """/start and /help, which describe the commands in `table`.
+
+    Args:
+        remembers: whether memory is on.
+    """
 
     def __init__(self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope) -> None:
         self._table = table
@@ -193,11 +189,10 @@ class Introduction:
     @command("start", N_("Say hello"), immediate=True)
     async def start(self, call: CommandCall) -> Answer:
         text, owner = self._greeting
-        return Answer(_(text, whose=_(owner)) if owner else _(text), to_try())
+        return Answer(_(text, whose=_(owner)) if owner else _(text), first_steps())
 
     @command(HELP, N_("What I understand"), immediate=True)
     async def help(self, call: CommandCall) -> str:
-        """/help, and the answer to a command that does not exist"""
         if call.name in self._table:
             return help_text(self._table)
         listed = [command.name for command in self._table.values() if command.listed]
@@ -208,10 +203,10 @@ class Introduction:
 
 
 def command_table(groups: Iterable[object], *, remembers: bool, scope: MemoryScope) -> dict[str, Command]:
-    """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
+    """Return all commands by name in the order of the help text. Raises ValueError if a name occurs twice."""
     table: dict[str, Command] = {}
     for group in (Introduction(table, remembers=remembers, scope=scope), *groups):
-        for command in commands_of(group):
+        for command in collect_commands(group):
             if command.name in table:
                 raise ValueError(f"two commands are called /{command.name}")
             table[command.name] = command
@@ -225,10 +220,10 @@ class CommandRunner:
     effects: Effects
     languages: Languages
 
-    def called_by(self, arrival: Arrival) -> Command | None:
-        """The command that an arrival calls; /help for an unknown name."""
+    def find_command(self, arrival: Arrival) -> Command | None:
+        """Return the command that an arrival calls: /help for an unknown name, None for other texts."""
         if arrival.provenance is not Provenance.TYPED:
-            return None  # what others wrote is read, never obeyed
+            return None  # Commands in forwarded or quoted text are never executed
         name = parse_command(arrival.text)[0]
         return self.table.get(name, self.table.get("help")) if name else None
 
@@ -237,32 +232,32 @@ class CommandRunner:
         with use_language(await self.languages.of(arrival)):
             try:
                 session = await self.sessions.get_or_create(arrival.address)
-                if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
+                if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back
                     await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 async with arrival.channel.busy(arrival):
-                    refused = await _forbidden(arrival, command)
+                    refused = await _refusal(arrival, command)
                     if refused is not None:
                         return refused
                     call = CommandCall(session, name, argument, arrival.asker, arrival.sender)
-                    return await self._once(arrival, command, call)
+                    return await self._run_once(arrival, command, call)
             except MnemeError as error:
                 return str(error)
             except Exception:
                 log.exception("command_failed", command=name)
                 return _("/{name} failed on my side: try again, or look into the log.", name=name)
 
-    async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
-        """Run a command, unless the inbox shows that it ran before a kill and only its answer is missing."""
+    async def _run_once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
+        """Run a command, unless the inbox shows that it ran before a crash and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.had_by(causes):
-            command_text = in_line(f"/{call.name} {call.argument}", SHOWN_CHARACTERS)
+            command_text = in_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
         with self.effects.caused_by(causes):
             return await command.run(call)
 
 
-async def _forbidden(arrival: Arrival, command: Command) -> str | None:
-    """Why this sender may not use a command; None if they may."""
+async def _refusal(arrival: Arrival, command: Command) -> str | None:
+    """Return why the sender may not use a command, or None if they may."""
     if command.access is Access.MANAGERS and not await arrival.channel.may_manage(arrival):
         return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):

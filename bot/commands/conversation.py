@@ -1,4 +1,4 @@
-"""Commands on the conversation: /new /private /compact /status /stop /retry."""
+"""Commands for conversations: /new /private /compact /status /stop /retry."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 STOP = "stop"
 PRIVATE = "private"
-COMPACT_DEFAULT = 10
-"""Messages that `/compact` keeps when it is not told how many."""
-COMPACT_MOST = 100
+DEFAULT_COMPACT_KEPT = 10
+MAX_COMPACT_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class ConversationCommands:
     compaction: CompactionService
     background: BackgroundConsolidation
     reports: Status
-    lanes: SessionQueues
+    queues: SessionQueues
 
     @command("new", N_("Start a new conversation; what I remember stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
@@ -48,8 +47,8 @@ class ConversationCommands:
                 "New conversation. The last one ({n} messages) can still be searched.",
                 ended.messages,
             )
-            text = f"{text} {self.reports.stays()}"
-        if ended.goes_on:
+            text = f"{text} {self.reports.retention_note()}"
+        if ended.continues:
             later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
             return f"{text} {later}"
         if not ended.learned:
@@ -59,8 +58,8 @@ class ConversationCommands:
 
     async def _end_private(self, session: Session) -> str:
         held_back = await self.services.database.private.end(session.id)
-        # what a /stop held of the private talk goes with it
-        self.lanes.drop_held(session.id, held_back)
+        # Messages of the private talk that a /stop holds are dropped too
+        self.queues.drop_held(session.id, held_back)
         return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
 
     @command(PRIVATE, N_("Private talk: nothing is kept until /new"), repeatable=True, access=Access.MANAGERS)
@@ -111,7 +110,7 @@ class ConversationCommands:
 
     @command(STOP, N_("Stop the current answer"), immediate=True)
     async def stop(self, call: CommandCall) -> str:
-        stopped, waiting = await self.lanes.stop(call.session.id)
+        stopped, waiting = await self.queues.stop(call.session.id)
         if not stopped:
             return _("Nothing is running.")
         if waiting:
@@ -125,7 +124,7 @@ class ConversationCommands:
     @command("retry", N_("Answer the last message again"))
     async def retry(self, call: CommandCall) -> CommandResult:
         last = await self.services.turns.last(call.session.id)
-        # a button names the turn that it stands under, which may not be the last one any more
+        # A button names its turn, which may no longer be the last one
         if last is not None and call.argument and call.argument != f"#{last.id}":
             return _("Something else was said since: /retry alone tries the last message again.")
         if last is None and call.session.private:
@@ -137,14 +136,14 @@ class ConversationCommands:
 
 def _kept_count(argument: str) -> int:
     if not argument:
-        return COMPACT_DEFAULT
+        return DEFAULT_COMPACT_KEPT
     count = parse_number(argument) or 0
-    if not 1 <= count <= COMPACT_MOST:
+    if not 1 <= count <= MAX_COMPACT_KEPT:
         raise WrongArgument(
             _(
                 "/compact takes a number from 1 to {most}, such as /compact {default}.",
-                most=COMPACT_MOST,
-                default=COMPACT_DEFAULT,
+                most=MAX_COMPACT_KEPT,
+                default=DEFAULT_COMPACT_KEPT,
             )
         )
     return count

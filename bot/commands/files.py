@@ -1,4 +1,4 @@
-"""Commands on what was sent or listed, which are tapped under it: /import_5 /keepskill_5 /makeskill_12."""
+"""Commands for files and workflows, clicked below them: /import_5 /keepskill_5 /makeskill_12."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ImportCommands:
                 raise WrongArgument(_("There is no file {number}: send it again.", number=number))
             name, content = media.name, await self.sources.fetch(media)
         else:
-            name, content = LIST_NAME, (await self._pasted(call)).encode()
+            name, content = LIST_NAME, (await self._find_pasted_list(call)).encode()
         async with on_disk(name, content) as path:
             done = await self.services.foreign_import.run(path, call.session)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
@@ -73,7 +73,7 @@ class ImportCommands:
             count,
         )
 
-    async def _pasted(self, call: CommandCall) -> str:
+    async def _find_pasted_list(self, call: CommandCall) -> str:
         messages = (await self.services.sessions.transcript(call.session.id)).messages
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):
@@ -81,8 +81,8 @@ class ImportCommands:
         raise WrongArgument(_("I see no list here: paste one with lines such as “[2025-03-14] - I live in Lviv”."))
 
 
-MOST_DESCRIPTION = 300
-"""Characters of a workflow that say what it is for."""
+MAX_DESCRIPTION_CHARS = 300
+"""Maximum length of a skill's description, taken from its workflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class SkillCommands:
             raise WrongArgument(
                 _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
             )
-        description = " ".join(entry.content.split())[:MOST_DESCRIPTION]
+        description = " ".join(entry.content.split())[:MAX_DESCRIPTION_CHARS]
         return await self._keep(package_of(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:

@@ -1,4 +1,4 @@
-"""Commands that look at what is remembered: /memory /recall, and the buttons under what they show."""
+"""Commands that show memories: /memory and /recall, with their buttons."""
 
 from __future__ import annotations
 
@@ -30,16 +30,12 @@ if TYPE_CHECKING:
     from memory.search.search import Hit
     from memory.store.entry import Entry
 
-PAGE = 10
-"""Entries on one page of /memory."""
-MOST_FOUND = 100
-"""Entries at most that /memory search pages through."""
-RECALLED_SHOWN = 5
-"""How many quoted messages of the last request /memory why shows."""
-RESULTS = 8
-"""Results of /recall."""
+PAGE_SIZE = 10
+MAX_RESULTS = 100
+MAX_RECALLED_MESSAGES = 5
+RECALL_RESULTS = 8
 PAGE_TOKENS = 800
-"""What a page of /recall all holds: as much as fits into one message."""
+"""Size of a page of /recall all, which has to fit into one message."""
 NOTHING_FOUND = N_("I found nothing about that.")
 ALL = "all"
 WHY = "why"
@@ -48,14 +44,13 @@ MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 
 ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
-LABEL_CHARACTERS = 29
+MAX_LABEL_CHARS = 29
 _WHY = {
     Layer.BASELINE: N_("a rule that always holds"),
     Layer.CONTEXT: N_("it fits what you said"),
     Layer.PROCEDURES: N_("a way to do what you asked for"),
 }
 LOOKED_UP = N_("it was looked up")
-# Where an entry comes from, as a person would say it.
 _ORIGINS: Mapping[str, str] = {
     Author.USER: N_("you wrote it"),
     Author.MODEL: N_("the model noted it"),
@@ -77,13 +72,13 @@ class MemoryQueries:
     @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS, alone=True)
     async def memory(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            # the Mini App opens in private chats only
+            # Mini Apps open in private chats only
             return await self._overview(call.session.owner, self.page if call.asker is None else None)
         owner = call.session.owner
-        named = await quoted_name(self.services.entries, owner, call.argument)
+        named = await parse_quoted_name(self.services.entries, owner, call.argument)
         if named is not None:
             return await self._entry(owner, named)
-        hint = await also_called(
+        hint = await hint_at_entry(
             self.services.entries,
             owner,
             call.argument,
@@ -94,27 +89,27 @@ class MemoryQueries:
             log, zone = self.services.activation_log, self.services.zone_of(owner)
             recalled = [
                 f"- {at.astimezone(zone):%Y-%m-%d}: {in_line(text)}"
-                for at, text in (await log.recalled(call.session.id))[:RECALLED_SHOWN]
+                for at, text in (await log.recalled(call.session.id))[:MAX_RECALLED_MESSAGES]
             ]
             reasons, notes = await log.last(call.session.id), await log.recalled_notes(call.session.id)
             return format_reasons(reasons, of_file, recalled, notes) + hint
         if call.argument.lower() == UNSURE:
-            unsure = await self.services.entries.unconfirmed(owner, PAGE + 1)
-            choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE])
+            unsure = await self.services.entries.unconfirmed(owner, PAGE_SIZE + 1)
+            choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE_SIZE])
             return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
             lines = await self.services.lookup.lines(owner)
-            return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
+            return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE_SIZE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._search(owner, searched["words"], hint)
-        what, page = _page_of(call.argument)
+        subject, page = _split_page(call.argument)
         counts = await self.services.entries.counts(owner)
         kinds = (*Kind, *counts)
-        kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(what.lower())
-        # without such a page, what is called so can only be the entry
+        kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(subject.lower())
+        # If the kind has no such page, the argument can only be the name of an entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
-            return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
+            return await self._list_kind(owner, kind, page, counts.get(kind, 0), hint)
         return await self._entry(owner, call.argument)
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
@@ -125,13 +120,13 @@ class MemoryQueries:
         return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
 
     async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
-        """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
+        """Return a page of entries that match the words. A trailing number that is no page belongs to the words."""
         kinds = tuple(await self.services.entries.counts(owner))
-        words, page = _page_of(argument)
-        hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        words, page = _split_page(argument)
+        hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS) if kinds else []
         if page > _pages(len(hits)):
             words, page = argument, 1
-            hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+            hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS)
         of_file = [memory for memory in await self.services.lookup.meant_by(words, owner) if memory.is_line]
         if not hits:
             if of_file:
@@ -140,15 +135,15 @@ class MemoryQueries:
         pages = _pages(len(hits))
         head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
         after = f"\n\n{format_lines(of_file)}{hint}" if of_file else hint
-        ways, here = (_("Back"), _("More")), hits[(page - 1) * PAGE : page * PAGE]
-        return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
+        labels, shown_hits = (_("Back"), _("More")), hits[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+        return _page(head, f"{SEARCH} {words}", (page, pages), shown_hits, labels, after)
 
     async def _overview(self, owner: str, page: str | None) -> CommandResult:
         counts = await self.services.entries.counts(owner)
         of_file = len(await self.services.lookup.lines(owner))
         if not counts and not of_file:
             return _("I remember nothing yet: tell me something, or send /remember TEXT.")
-        newest = await self.services.entries.newest(owner, PAGE)
+        newest = await self.services.entries.newest(owner, PAGE_SIZE)
         parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
         kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
         kinds += [f"{FILE}: {of_file}"] if of_file else []
@@ -158,7 +153,7 @@ class MemoryQueries:
         rows = rows if page is None else (*rows, (page_button(page),))
         return Answer("\n\n".join(parts), rows)
 
-    async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
+    async def _list_kind(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
         pages = _pages(count)
         if page > pages:
             raise WrongArgument(
@@ -169,7 +164,7 @@ class MemoryQueries:
                     pages=pages,
                 )
             )
-        entries = await self.services.entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        entries = await self.services.entries.list(owner, kind, limit=PAGE_SIZE, offset=(page - 1) * PAGE_SIZE)
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
         return _page(head, kind, (page, pages), entries, (_("Newer"), _("Older")), hint)
 
@@ -181,11 +176,11 @@ class MemoryQueries:
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
         results = await self.services.recall.recall(
-            call.argument, call.session.owner, Filter(), RESULTS, forgotten_too=True
+            call.argument, call.session.owner, Filter(), RECALL_RESULTS, forgotten_too=True
         )
         if not results:
             return _(NOTHING_FOUND)
-        # a private talk leaves no trace, not even a count
+        # A private talk leaves no trace, not even a count
         if not call.session.private:
             await self.services.reinforcement.recalled(
                 result.hit.id for result in results if result.hit.name is not None
@@ -193,9 +188,9 @@ class MemoryQueries:
         return "\n".join(f"- {result.text}" for result in results)
 
     async def _mentions(self, argument: str, session: Session) -> str:
-        """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
+        """Return a page of all mentions of a subject. A trailing number that is no page belongs to the subject."""
         owner = session.owner
-        subject, page = _page_of(argument)
+        subject, page = _split_page(argument)
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
@@ -216,14 +211,18 @@ class MemoryQueries:
         return "\n".join([*result_page.lines, *(["", more] if result_page.left else [])])
 
 
-async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
-    """The name inside quotes; None where the quotes belong to an entry's name."""
+async def parse_quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
+    """Return the name in quotes, or None if there are no quotes or they are part of an entry's name."""
     match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
     return None if match is None or await entries.holder(owner, argument) else match["name"]
 
 
-async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
-    """How to get the entry whose name means something else in a command, by the untranslated `hint`; else empty."""
+async def hint_at_entry(entries: EntryStore, owner: str, name: str, hint: str) -> str:
+    """Return a hint to an entry if its name has another meaning in a command, else an empty string.
+
+    Args:
+        hint: the untranslated text with a placeholder `name`.
+    """
     entry = await entries.holder(owner, name)
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
@@ -231,12 +230,12 @@ async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> 
 def format_reasons(
     reasons: Sequence[ActivationReason], of_file: int, recalled: Sequence[str] = (), notes: Sequence[Entry] = ()
 ) -> str:
-    """Say which memories were in the last request, with the reason of each and where it comes from.
+    """Return the memories in the last request, each with its reason and source.
 
     Args:
-        of_file: Number of lines of MEMORY.md.
-        recalled: A line for each message that was quoted.
-        notes: Entries that were quoted, or that the model's tools found.
+        of_file: number of lines of MEMORY.md.
+        recalled: a line for each quoted message.
+        notes: entries that were quoted, or that the model's tools found.
     """
     lines: list[str] = []
     if count := len(reasons) + len(notes):
@@ -267,25 +266,23 @@ def format_reasons(
 
 
 def _with_source(entry: Entry) -> str:
-    """Return the content with its source, and with the quote if that says it in other words."""
+    """Return the content with its source, and with the quote if its wording differs."""
     is_same = entry.quote is None or same_words(entry.quote, entry.content)
     quote = "" if is_same or entry.quote is None else f': "{in_line(entry.quote)}"'
     return f"{in_line(entry.content)} ({format_source(entry)}{quote})"
 
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:
-    """Lines of MEMORY.md that stand for no entry, each with how to have it forgotten."""
     if not lines:
         return _("MEMORY.md says nothing besides the entries.")
-    shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE]]
-    more = [_("... and more.")] if len(lines) > PAGE else []
+    shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE_SIZE]]
+    more = [_("... and more.")] if len(lines) > PAGE_SIZE else []
     return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
-    """A button for each that has it forgotten at once; /undo brings it back."""
     return tuple(
-        (Button(f"{_('Forget')}: {in_line(memory.content, LABEL_CHARACTERS)}", memory.forget),) for memory in memories
+        (Button(f"{_('Forget')}: {in_line(memory.content, MAX_LABEL_CHARS)}", memory.forget),) for memory in memories
     )
 
 
@@ -294,9 +291,9 @@ def format_unsure(entries: Sequence[Entry]) -> str:
         return _("Nothing is waiting for your word.")
     lines = [
         f"- {in_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
-        for entry in entries[:PAGE]
+        for entry in entries[:PAGE_SIZE]
     ]
-    more = [_("... and more.")] if len(entries) > PAGE else []
+    more = [_("... and more.")] if len(entries) > PAGE_SIZE else []
     return "\n".join([_("I'm not sure about these, and don't use them until you confirm them:"), *lines, *more])
 
 
@@ -328,16 +325,15 @@ def format_entry(entry: Entry) -> str:
 
 
 def _pages(count: int) -> int:
-    return max(1, -(-count // PAGE))
+    return max(1, -(-count // PAGE_SIZE))
 
 
-def _page_of(argument: str) -> tuple[str, int]:
+def _split_page(argument: str) -> tuple[str, int]:
     match = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9][0-9]{0,5})", argument)
     return (match["what"], int(match["page"])) if match else (argument, 1)
 
 
 def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
-    """A button for each kind, and for the lines of MEMORY.md; unsure: and one for what is not confirmed."""
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
     kinds += [Button(f"{FILE} ({of_file})", f"/memory {FILE}", in_place=True)] if of_file else []
     rows = in_rows(kinds, KINDS_PER_ROW)
@@ -345,26 +341,34 @@ def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> 
 
 
 def _page(
-    head: str, listed: str, place: tuple[int, int], memories: Sequence[Entry | Hit], ways: Sequence[str], after: str
+    head: str,
+    listed: str,
+    position: tuple[int, int],
+    memories: Sequence[Entry | Hit],
+    labels: Sequence[str],
+    after: str,
 ) -> Answer:
-    """A page of memories with a button for each, and the way to the pages beside it.
+    """Return a page of memories with a button for each, and buttons for the previous and next page.
 
-    listed: what /memory takes to list them; place: which page of how many; ways: back and forth, as the buttons say it.
+    Args:
+        listed: the argument of /memory that lists these memories.
+        position: page number and number of pages.
+        labels: texts of the buttons back and forth.
     """
-    page, pages = place
+    page, pages = position
     if page < pages:
         head += " " + _("{command} shows more.", command=f"/memory {listed} {page + 1}")
     lines = [_line(memory) for memory in memories]
-    beside = [
+    neighbours = [
         Button(label, f"/memory {listed} {to}", in_place=True)
-        for label, to in zip(ways, (page - 1, page + 1), strict=True)
+        for label, to in zip(labels, (page - 1, page + 1), strict=True)
         if 1 <= to <= pages
     ]
-    return Answer("\n".join([head, "", *lines]) + after, (*_memory_buttons(memories), (*beside, _all_kinds())))
+    return Answer("\n".join([head, "", *lines]) + after, (*_memory_buttons(memories), (*neighbours, _all_kinds())))
 
 
 def _line(memory: Entry | Hit) -> str:
-    """A memory in a list: what it says, whether that is history, and the command that shows all of it."""
+    """Return a memory as a line: its content, a mark if it was replaced, and the command that shows it."""
     history = f" ({_('replaced')})" if memory.superseded_by is not None else ""
     return f"- {in_line(memory.content)}{history} /memory_{memory.id}"
 
@@ -372,7 +376,7 @@ def _line(memory: Entry | Hit) -> str:
 def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
     return in_rows(
         [
-            Button(in_line(memory.content, LABEL_CHARACTERS), f"/memory_{memory.id}", in_place=True)
+            Button(in_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
             for memory in memories
         ],
         ENTRIES_PER_ROW,
@@ -394,7 +398,7 @@ def entry_keyboard(entry: Entry) -> Keyboard:
 
 
 def can_be_skill(entry: Entry) -> bool:
-    """Whether an entry may be written out as a skill, whose description stands in the system message."""
+    """Return True if an entry may become a skill. A skill's description becomes part of the system message."""
     return entry.kind == Kind.WORKFLOW and entry.trusted and entry.unconfirmed is None
 
 

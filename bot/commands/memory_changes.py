@@ -1,4 +1,4 @@
-"""Commands that change what is remembered, or take it along: /remember /edit /confirm /forget /undo /export."""
+"""Commands that change or export memories: /remember /edit /confirm /forget /undo /export."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.commands.memory_browser import also_called, forget_keyboard, quoted_name
+from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
 from config.numbers import NUMBER
 from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
@@ -30,25 +30,21 @@ ALL = "all"
 CONFIRMATION = "confirm"
 REFUSAL = "keep"
 IMPORTED = "imported"
-SURE_MINUTES = 10
-"""How long the button that deletes everything may be pressed."""
-UNDONE_SHOWN = 8
-"""How much of what an /undo did is said."""
+DELETE_BUTTON_MINUTES = 10
+MAX_UNDO_LINES = 8
 
-# A line of MEMORY.md, as buttons name it.
+# A line of MEMORY.md, as buttons refer to it.
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
-# An entry, named so that its name has an end, and what it is to say.
+# An entry by number or quoted name, and its new text.
 _EDIT = re.compile(rf"(?:(?P<number>#{NUMBER})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
 
-# The name that an entry was given by the program: with a hyphen or a digit, as no person has.
+# A generated name of an entry: it contains a hyphen or digit, unlike names of people.
 _NAME_OF_ENTRY = re.compile(r"[\d\-_:/]")
-NAMED_SHOWN = 20
-"""Memories that are listed for somebody who is to be forgotten."""
-NAMED_BUTTONS = 8
-"""How many of them have a button of their own."""
+MAX_NAMED_LISTED = 20
+MAX_NAMED_BUTTONS = 8
 
-MOST_BYTES = 50_000_000
-"""What Telegram takes of a bot (Bot API: 50 MB), and what is reasonable to hold at once for any channel."""
+MAX_EXPORT_BYTES = 50_000_000
+"""Maximum size of an export. Telegram accepts 50 MB from bots, and other channels hold it in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +79,13 @@ class MemoryCommands:
 
     @command("edit", N_("Change what an entry says"), "NAME", access=Access.MANAGERS)
     async def edit(self, call: CommandCall) -> CommandResult:
-        """/edit NAME, which asks for the new text; with a number or a name in quotes it may stand behind"""
         if not call.argument:
             raise WrongArgument(_("/edit takes the name of an entry: see /memory."))
         owner = call.session.owner
         with_text = _EDIT.fullmatch(call.argument)
         if with_text is None:
-            name = await quoted_name(self.services.entries, owner, call.argument) or call.argument
-            return _asked_for_text(await self.services.entries.get(owner, name))
+            name = await parse_quoted_name(self.services.entries, owner, call.argument) or call.argument
+            return _ask_for_text(await self.services.entries.get(owner, name))
         name = with_text["number"] or with_text["name"]
         former = await self.services.entries.get(owner, name)
         entry = await self.services.entries.edit(owner, name, with_text["text"])
@@ -103,7 +98,7 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
-        # an entry of that name goes first
+        # Entries with the name "imported" take precedence
         if call.argument.lower() == IMPORTED and await self.services.entries.holder(owner, IMPORTED) is None:
             count, change = await self.services.entries.confirm_imported(owner)
             if change is None:
@@ -114,7 +109,7 @@ class MemoryCommands:
                 count,
             )
             return Answer(text, ((undo_button(change, ""),),))
-        name = await quoted_name(self.services.entries, owner, call.argument) or call.argument
+        name = await parse_quoted_name(self.services.entries, owner, call.argument) or call.argument
         entry = await self.services.entries.confirm(owner, name)
         return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
 
@@ -123,7 +118,7 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
-        # only these exact words: anything else names an entry
+        # Any other text is the name of an entry
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             return await self._forget_one(owner, call.argument)
         if words == [ALL]:
@@ -133,13 +128,15 @@ class MemoryCommands:
                 extent=extent,
                 command=f"/forget all {CONFIRMATION}",
             )
-            warning += await also_called(
+            warning += await hint_at_entry(
                 self.services.entries,
                 owner,
                 ALL,
                 N_('There is also an entry called {name}: /forget "{name}" deletes only that.'),
             )
-            sure = Button(_("Delete everything"), f"/forget all {CONFIRMATION}", in_place=True, minutes=SURE_MINUTES)
+            sure = Button(
+                _("Delete everything"), f"/forget all {CONFIRMATION}", in_place=True, minutes=DELETE_BUTTON_MINUTES
+            )
             return Answer(warning, ((sure, Button(_("Keep it"), f"/forget all {REFUSAL}", in_place=True)),))
         if REFUSAL in words:
             return _("Nothing was deleted.")
@@ -147,12 +144,12 @@ class MemoryCommands:
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
     async def _forget_one(self, owner: str, argument: str) -> CommandResult:
-        """Forget the entry of that name; without one, offer what the words may mean."""
+        """Forget the entry with a name, or offer memories that match the words."""
         if (line := _LINE.fullmatch(argument)) is not None:
-            said, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
-            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
-            return Answer(text, ((undo_button(change, said),),)) if change is not None else text
-        quoted = await quoted_name(self.services.entries, owner, argument)
+            content, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
+            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(content))
+            return Answer(text, ((undo_button(change, content),),)) if change is not None else text
+        quoted = await parse_quoted_name(self.services.entries, owner, argument)
         if quoted is None and not argument.startswith("#") and (offer := await self._offer_named(owner, argument)):
             return offer
         if (
@@ -160,21 +157,21 @@ class MemoryCommands:
             and not argument.startswith("#")
             and await self.services.entries.holder(owner, argument) is None
         ):
-            meant = await self.services.lookup.meant_by(argument, owner)
-            if meant:
-                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in meant]
-                return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(meant))
+            matches = await self.services.lookup.meant_by(argument, owner)
+            if matches:
+                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in matches]
+                return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(matches))
         entry = await self.services.entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
         return await self._undoable(text, entry, editable=False)
 
     async def _offer_named(self, owner: str, name: str) -> Answer | None:
-        """Offer all memories that name somebody or something at once. None if it is one at most, or an entry's name."""
+        """Offer all memories that mention a name. Return None for the name of an entry, or if fewer than two match."""
         if _NAME_OF_ENTRY.search(name):
             return None
         named = await self.services.lookup.naming(name, owner)
         is_entry = await self.services.entries.holder(owner, name) is not None
-        # an entry's name is first of all that; somebody's name is written with a capital wherever it stands
+        # A name that is also an entry's only counts as a person's if memories write it with a capital letter
         if len(named) < 2 or (is_entry and sum(is_proper_name(name, memory.content) for memory in named) < 2):
             return None
         count = len(named)
@@ -184,15 +181,15 @@ class MemoryCommands:
             count,
             name=name,
         )
-        lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in named[:NAMED_SHOWN]]
-        lines += [_("and {n} more", n=count - NAMED_SHOWN)] if count > NAMED_SHOWN else []
+        lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in named[:MAX_NAMED_LISTED]]
+        lines += [_("and {n} more", n=count - MAX_NAMED_LISTED)] if count > MAX_NAMED_LISTED else []
         everything = Button(ngettext("Forget all {n}", "Forget all {n}", count), f"/forgetnamed {name}", in_place=True)
-        keyboard = ((everything,), *forget_keyboard(named[:NAMED_BUTTONS]))
+        keyboard = ((everything,), *forget_keyboard(named[:MAX_NAMED_BUTTONS]))
         return Answer("\n".join([title, *lines]), keyboard)
 
     @command("forgetnamed", N_("Forget all memories that name somebody"), "NAME", listed=False, access=Access.MANAGERS)
     async def forget_named(self, call: CommandCall) -> CommandResult:
-        """/forgetnamed NAME, as the button under /forget NAME says it"""
+        """Forget all memories that mention a name, after a click on the button below /forget NAME."""
         owner, name = call.session.owner, call.argument
         named = await self.services.lookup.naming(name, owner) if name else []
         if not named:
@@ -222,7 +219,7 @@ class MemoryCommands:
 
     @command("masknamed", N_("Mask what names somebody in notes and log"), "NAME", listed=False, access=Access.MANAGERS)
     async def mask_named(self, call: CommandCall) -> CommandResult:
-        """/masknamed NAME, as the button under what was forgotten says it"""
+        """Mask a name in notes and messages, after a click on the button below /forgetnamed NAME."""
         if not call.argument:
             raise WrongArgument(_("/masknamed takes the name that is to be masked."))
         masked = await self.services.naming_traces.mask(call.session.owner, call.argument)
@@ -242,7 +239,7 @@ class MemoryCommands:
 
     @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
-        """/undo; under what was changed, /undo_12 for a change, or /undo_12_34 for one memory of it"""
+        """Undo the last change, with /undo_12 a given one, or with /undo_12_34 one memory of it."""
         change, _space, part = call.argument.partition(" ")
         number = tapped_number(replace(call, argument=change)) if change else None
         entry = tapped_number(replace(call, argument=part)) if part else None
@@ -259,7 +256,7 @@ class MemoryCommands:
         return f"{too_old} {await self._still_possible(owner, entry)}"
 
     async def _still_possible(self, owner: str, entry: int | None) -> str:
-        """Return what can be done about a memory that no undo takes back any more."""
+        """Return how to change a memory that can no longer be restored by /undo."""
         if entry is not None:
             with contextlib.suppress(MemoryRefused):
                 content = in_line((await self.services.entries.get(owner, f"#{entry}")).content)
@@ -278,20 +275,20 @@ class MemoryCommands:
         if not (extent.messages or extent.entries or extent.files or extent.reminders):
             return _("There is nothing to export: nothing was said or remembered here yet.")
         try:
-            packed = await self.services.portable.zipped(owner, MOST_BYTES)
+            packed = await self.services.portable.zipped(owner, MAX_EXPORT_BYTES)
         except TooLarge:
             return _(
                 "What I remember is more than the {megabytes} MB that can be sent: run "
                 "`mneme export DIR --owner {owner}` on the machine that I run on.",
-                megabytes=MOST_BYTES // 1_000_000,
+                megabytes=MAX_EXPORT_BYTES // 1_000_000,
                 owner=owner,
             )
         name = f"mneme-export-{self.clock().astimezone(self.services.zone_of(call.session.id)):%Y-%m-%d}.zip"
         return Answer(_contents(extent, name), document=Document(name, packed))
 
 
-def _asked_for_text(entry: Entry) -> Answer:
-    """Asks for the new text of an entry; where nothing can be asked, the command with the text says as much."""
+def _ask_for_text(entry: Entry) -> Answer:
+    """Ask for the new text of an entry. The text names a command for channels without questions."""
     command = f"/edit #{entry.id}"
     text = _(
         "Reply to this message with what **{name}** is to say, or send {command} and then the text. It says now: "
@@ -318,12 +315,12 @@ def format_undo(undone: Undone) -> str:
     lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
     if len(lines) <= 1:
         return lines[0] if lines else _("Undone: the changes to {names}.", names=", ".join(undone.names))
-    more = [_("and {n} more", n=len(lines) - UNDONE_SHOWN)] if len(lines) > UNDONE_SHOWN else []
-    return "\n".join(f"- {line}" for line in lines[:UNDONE_SHOWN] + more)
+    more = [_("and {n} more", n=len(lines) - MAX_UNDO_LINES)] if len(lines) > MAX_UNDO_LINES else []
+    return "\n".join(f"- {line}" for line in lines[:MAX_UNDO_LINES] + more)
 
 
 def _contents(extent: Extent, name: str) -> str:
-    """What the file holds and how to take it elsewhere, within the 1,024 characters of a Telegram caption."""
+    """Describe the exported file within the 1,024 characters of a Telegram caption."""
     amounts = (
         (extent.messages, ngettext("{n} message", "{n} messages", extent.messages)),
         (extent.entries, ngettext("{n} memory", "{n} memories", extent.entries)),

@@ -1,4 +1,4 @@
-"""/letin /keepout /usage: who may use the bot, as what, and what each chat uses of the model."""
+"""/letin /keepout /usage: access to the bot, and each chat's use of the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FAMILY = "family"
 GUEST = "guest"
-"""What somebody comes in as under MEMORY_SCOPE=family."""
+"""Roles of new users under MEMORY_SCOPE=family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AccessCommands:
     usage: UsageLog
 
     @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
-    async def used(self, call: CommandCall) -> str:
+    async def show_usage(self, call: CommandCall) -> str:
         lines = []
         for chat in await self.usage.chats_today():
             spent = await self.usage.today(chat)
@@ -38,11 +38,11 @@ class AccessCommands:
 
     @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
     async def let_in(self, call: CommandCall) -> CommandResult:
-        """/letin ID; under MEMORY_SCOPE=family a role stands behind it, and ID may be a group's that is let in"""
+        """Let in the user with an ID. Under MEMORY_SCOPE=family a role follows, and the ID may be that of a group."""
         number, _space, role = call.argument.partition(" ")
         role = role.strip().lower()
         if not self.sharing.enabled or role not in (FAMILY, GUEST):
-            user = _user_in(call)
+            user = _parse_user(call)
             if self.sharing.enabled:
                 return Answer(
                     _("As what may {user} use me? The family reads what is shared; a guest does not.", user=user),
@@ -51,7 +51,7 @@ class AccessCommands:
             await self.access.let_in(user)
             return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
         group = parse_number(number[1:]) if number.startswith("-") else None
-        user = -group if group else _user_in(replace(call, argument=number))
+        user = -group if group else _parse_user(replace(call, argument=number))
         if user > 0:
             await self.access.let_in(user)
         owner = self.access.owner_of(user)
@@ -68,20 +68,19 @@ class AccessCommands:
 
     @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
-        user = _user_in(call)
+        user = _parse_user(call)
         await self.access.refuse(user)
         return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
 
 
 def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
-    """Lets somebody in; asks_for_role: as one of the family or as a guest."""
     if not asks_for_role:
         return (Button(_("Let in"), f"/letin_{user}"),)
     return Button(_("Family"), f"/letin {user} {FAMILY}"), Button(_("Guest"), f"/letin {user} {GUEST}")
 
 
-def _user_in(call: CommandCall) -> int:
+def _parse_user(call: CommandCall) -> int:
     user = parse_reference(call.argument)
-    if not user:  # ids begin with 1
+    if not user:  # Ids start at 1
         raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
     return user

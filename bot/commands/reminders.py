@@ -1,4 +1,4 @@
-"""Commands on reminders: /reminders, and what is tapped under one: /done_12 /snooze_12 /cancel_12 /remind_12."""
+"""Commands for reminders: /reminders, and those clicked below a reminder: /done_12 /snooze_12 /cancel_12 /remind_12."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from memory.reminders.reminder import Reminder
     from memory.reminders.reminders import Reminders
 
-SHOWN = 20
-"""Reminders that /reminders lists at most: the soonest."""
+MAX_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +30,25 @@ class ReminderCommands:
 
     @command("done", N_("A reminder is done"), "NUMBER", listed=False)
     async def done(self, call: CommandCall) -> str:
-        reminder = await self.service.done(call.session.owner, _number(call))
+        reminder = await self.service.done(call.session.owner, _parse_number(call))
         if reminder.next_at:
-            return _("Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_hour(reminder))
+            return _(
+                "Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_format_time(reminder)
+            )
         return _("Done: {text}", text=in_line(reminder.text))
 
     @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
     async def snooze(self, call: CommandCall) -> str:
-        number = _number(call)
+        number = _parse_number(call)
         length = snooze_length(call.argument.partition(" ")[2])
         reminder = await self.service.snooze(call.session.owner, number, length)
         if reminder.task is not None:
-            return _("I will do this on {hour}: {text}", hour=_hour(reminder), text=in_line(reminder.text))
-        return _("I will remind you again on {hour}: {text}", hour=_hour(reminder), text=in_line(reminder.text))
+            return _("I will do this on {hour}: {text}", hour=_format_time(reminder), text=in_line(reminder.text))
+        return _("I will remind you again on {hour}: {text}", hour=_format_time(reminder), text=in_line(reminder.text))
 
     @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
     async def cancel(self, call: CommandCall) -> str:
-        reminder = await self.service.cancel(call.session.owner, _number(call))
+        reminder = await self.service.cancel(call.session.owner, _parse_number(call))
         return _("Cancelled: {text}", text=in_line(reminder.text))
 
     @command("remind", N_("Accept a reminder that I offered"), "NUMBER", listed=False)
@@ -56,25 +57,24 @@ class ReminderCommands:
             raise WrongArgument(
                 _("Just tell me what to remind you of and when, such as: remind me tomorrow at 9 to call Ann.")
             )
-        reminder = await self.service.accept(call.session.owner, _number(call), call.session.id)
-        again = f", {reminder.rule}" if reminder.is_recurring else ""
+        reminder = await self.service.accept(call.session.owner, _parse_number(call), call.session.id)
+        repetition = f", {reminder.rule}" if reminder.is_recurring else ""
         if reminder.task is not None:
             return _(
                 "I will do this on {hour}: {text} ({command})",
-                hour=f"{_hour(reminder)}{again}",
+                hour=f"{_format_time(reminder)}{repetition}",
                 text=in_line(reminder.text),
                 command=f"/cancel_{reminder.id}",
             )
         return _(
             "I will remind you on {hour}: {text} ({command})",
-            hour=f"{_hour(reminder)}{again}",
+            hour=f"{_format_time(reminder)}{repetition}",
             text=in_line(reminder.text),
             command=f"/cancel_{reminder.id}",
         )
 
 
 def format_reminders(reminders: Sequence[Reminder]) -> str:
-    """Reminders to come, dates offered and reminders that were told lately, each with what to tap."""
     if not reminders:
         return _("There are no reminders: tell me what to remind you of and when.")
     titles = {
@@ -87,29 +87,29 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
     zones = sorted({reminder.rule.zone.key for reminder in reminders})
     parts: list[str] = []
     for state, title in titles.items():
-        alike = [_listed(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
-        more = [_("... and {n} more.", n=len(alike) - SHOWN)] if len(alike) > SHOWN else []
-        parts += ["\n".join([title, *alike[:SHOWN], *more])] if alike else []
+        lines = [_format_reminder(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
+        more = [_("... and {n} more.", n=len(lines) - MAX_LISTED)] if len(lines) > MAX_LISTED else []
+        parts += ["\n".join([title, *lines[:MAX_LISTED], *more])] if lines else []
     hours = _("Times are in {zone}.", zone=zones[0]) if len(zones) == 1 else _("Times are in the zone beside each.")
     return "\n\n".join([*parts, f"_{hours}_"])
 
 
-def _listed(reminder: Reminder, *, zoned: bool) -> str:
+def _format_reminder(reminder: Reminder, *, zoned: bool) -> str:
     zone = f" ({reminder.rule.zone.key})" if zoned else ""
-    hour = f"{_hour(reminder)}{zone}: " if reminder.next_at else ""
+    hour = f"{_format_time(reminder)}{zone}: " if reminder.next_at else ""
     marks = [_("task")] if reminder.task is not None else []
     marks += [str(reminder.rule)] if reminder.is_recurring else []
-    again = f" ({', '.join(marks)})" if marks else ""
+    suffix = f" ({', '.join(marks)})" if marks else ""
     number = reminder.id
     taps = f"/remind_{number}" if reminder.state is ReminderState.OFFERED else f"/done_{number} /snooze_{number}"
-    return f"- {hour}{in_line(reminder.text)}{again} {taps} /cancel_{number}"
+    return f"- {hour}{in_line(reminder.text)}{suffix} {taps} /cancel_{number}"
 
 
-def _hour(reminder: Reminder) -> str:
+def _format_time(reminder: Reminder) -> str:
     return day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
 
 
-def _number(call: CommandCall) -> str:
+def _parse_number(call: CommandCall) -> str:
     if not call.argument:
         raise WrongArgument(_("/{name} takes the number of a reminder: see /reminders.", name=call.name))
     return call.argument.split()[0]

@@ -1,4 +1,4 @@
-"""/settings /language /timezone /notices /voice /rich /model: what holds for a chat, and how it is changed."""
+"""/settings /language /timezone /notices /voice /rich /model: the settings of a chat."""
 
 from __future__ import annotations
 
@@ -48,9 +48,8 @@ VOICE = {VoiceReplies.AUTO: N_("When I speak"), VoiceReplies.ALWAYS: N_("Always"
 DEFAULT = "default"
 
 AUTO = "auto"
-"""Has the language follow the program that the person writes with."""
+"""Argument of /language to follow the user's app."""
 LANGUAGES_PER_ROW = 3
-# What /notices says, by what holds.
 _PRESENT_NOTICES = {
     Notices.ON: N_(
         "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
@@ -66,13 +65,11 @@ _PRESENT_NOTICES = {
     ),
 }
 
-MOST_OFFERED = 12
-"""Zones at most among which one is to choose."""
+MAX_OFFERED_ZONES = 12
 ZONES_PER_ROW = 2
 
 
 def all_settings() -> Button:
-    """The way back to /settings from what one of its buttons has shown."""
     return Button(_("All settings"), "/settings", in_place=True)
 
 
@@ -88,13 +85,12 @@ class SettingsCommands:
     async def settings(self, call: CommandCall) -> Answer:
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
-        # only /new ends a private talk
-        offered = [way for way in settings if not (way[0] == "private" and call.session.private)]
-        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
-        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
+        # A private talk ends with /new, so it has no button here
+        offered = [setting for setting in settings if not (setting[0] == "private" and call.session.private)]
+        buttons = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
+        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(buttons, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
-        """The commands that change what holds, each with the label of its button and what it is at present."""
         zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
         chosen = self.services.preferences.known(session.address.owner)
         hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
@@ -120,7 +116,7 @@ class SettingsCommands:
         chat = call.session.address.owner
         if not call.argument:
             return Answer(_present_language(), await self._language_buttons(chat))
-        code = language_called(call.argument)
+        code = find_language_code(call.argument)
         if code is None and call.argument.lower() != AUTO:
             raise WrongArgument(
                 _(
@@ -134,7 +130,6 @@ class SettingsCommands:
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:
-        """A button for each language, by its own name, with the present one marked."""
         current = (await self.services.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
         auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
@@ -148,10 +143,10 @@ class SettingsCommands:
                 **self._now(self.services.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
-        zones = await asyncio.to_thread(zones_called, call.argument)  # CLDR's tables are read the first time
+        zones = await asyncio.to_thread(find_zones, call.argument)  # The first call loads large tables
         if len(zones) == 1:
             return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
-        if not zones or len(zones) > MOST_OFFERED:
+        if not zones or len(zones) > MAX_OFFERED_ZONES:
             raise WrongArgument(_no_single_zone(call.argument[:40], len(zones)))
         choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
         return Answer(
@@ -188,8 +183,8 @@ class SettingsCommands:
         if chosen:
             await self.services.preferences.change(chat, rich=chosen == "on")
         present = (await self.services.preferences.get(chat)).rich
-        ways = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
-        choice = [_choice(label, text, chosen=value is present) for label, text, value in ways]
+        choices = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
+        choice = [_choice(label, text, chosen=value is present) for label, text, value in choices]
         return Answer(_(_PRESENT_RICH[present]), (tuple(choice), (all_settings(),)))
 
     @command(
@@ -202,9 +197,9 @@ class SettingsCommands:
     async def model(self, call: CommandCall) -> CommandResult:
         chat = call.session.address.owner
         if call.argument:
-            await self.models.choose(chat, self._model_named(call.argument))
+            await self.models.choose(chat, self._find_model(call.argument))
         present = await self.models.of(chat)
-        # asks an endpoint how much its models read, which the lines below say
+        # Asks the endpoint for the context window of its models, which the lines below include
         await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
         lines = [_("This chat uses **{model}**.", model=present.name), ""]
         lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
@@ -213,8 +208,8 @@ class SettingsCommands:
         rows = [(Button(model.name, f"/model {model.name}", in_place=True),) for model in others]
         return Answer("\n".join(lines), (*rows, (all_settings(),)))
 
-    def _model_named(self, target: str) -> str | None:
-        """The model that somebody means; None for the usual one. A part of a name will do where it fits one only."""
+    def _find_model(self, target: str) -> str | None:
+        """Find a model by its name or an unambiguous part of it. Return None for the default. Raises WrongArgument."""
         if target.casefold() == DEFAULT:
             return None
         names = list(self.models.models)
@@ -267,15 +262,15 @@ class VoiceCommands:
         return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
 
 
-def language_called(name: str) -> str | None:
-    """The code of the language of the interface that somebody calls `name`, in any of them; None for no such one."""
+def find_language_code(name: str) -> str | None:
+    """Return the code of an interface language by its name in any of them, or None."""
     if (code := known_language(name.strip())) is not None:
         return code
-    from babel import Locale  # late: it needs a tenth of a second
+    from babel import Locale  # Slow to import: a tenth of a second
 
     folded = name.strip().casefold()
     for code in LANGUAGES:
-        if folded in {str(Locale(spoken).languages.get(code)).casefold() for spoken in LANGUAGES}:
+        if folded in {str(Locale(language).languages.get(code)).casefold() for language in LANGUAGES}:
             return code
     return None
 
@@ -305,9 +300,9 @@ def _no_single_zone(name: str, count: int) -> str:
     )
 
 
-def zones_called(name: str) -> list[str]:
-    """The zones that somebody may mean by `name`, sorted; what is called exactly so goes before what begins so."""
-    folded = _folded(name)
+def find_zones(name: str) -> list[str]:
+    """Return the time zones that a name may mean, sorted. Exact names take precedence over prefixes."""
+    folded = _normalize(name)
     if not folded:
         return []
     cities, countries = _zone_names()
@@ -317,12 +312,12 @@ def zones_called(name: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _zone_names() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """The zones by their cities' names and by their countries', in the languages of the interface, out of CLDR."""
+    """Return time zones by the names of cities and of countries, in all interface languages, from CLDR."""
     from babel import Locale
     from babel.core import get_global
 
     available = available_timezones()
-    # Etc/GMT-3 and the like are no place's clock
+    # Skip zones without a place, such as Etc/GMT-3
     country_of = {
         zone: country
         for zone, country in get_global("zone_territories").items()
@@ -335,14 +330,14 @@ def _zone_names() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     for locale in map(Locale, LANGUAGES):
         named += [(zone, names["city"]) for zone, names in locale.time_zones.items() if "city" in names]
         for zone, country in country_of.items():
-            countries[_folded(locale.territories.get(country, country))].add(zone)
+            countries[_normalize(locale.territories.get(country, country))].add(zone)
     for zone, name in named:
         if "/" in zone and zone_called.get(zone) in country_of:
-            cities[_folded(name)].add(zone_called[zone])
+            cities[_normalize(name)].add(zone_called[zone])
     return cities, countries
 
 
-def _folded(name: str) -> str:
-    """A name without what people leave out or write otherwise: case, accents, marks between words."""
+def _normalize(name: str) -> str:
+    """Normalize a name: ignore case, accents and the separators of words."""
     plain = "".join(mark for mark in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(mark))
     return " ".join(re.split(r"[\s_-]+", plain)).strip()

@@ -1,4 +1,4 @@
-"""/share /unshare /shared: what a family may know of each other."""
+"""/share /unshare /shared: memories that a family shares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.commands.memory_browser import quoted_name
+from bot.commands.memory_browser import parse_quoted_name
 from bot.commands.memory_changes import format_undo
 from config.texts import N_, _, in_line
 from memory.buttons import Button, undo_button
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bot.services import MemoryServices
     from memory.store.entry import Entry
 
-SHOWN = 30
+MAX_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ class SharingCommands:
     @command("share", N_("Let the family know a memory"), "NAME", access=Access.MANAGERS)
     async def share(self, call: CommandCall) -> CommandResult:
         entry, change = await self.services.sharing.share(
-            call.session.owner, await self._name_in(call), call.sender or call.asker or ""
+            call.session.owner, await self._parse_name(call), call.sender or call.asker or ""
         )
         text = _("The family knows now: {content} (/undo takes it back)", content=in_line(entry.content))
         return Answer(text, ((undo_button(change, entry.content),),) if change is not None else ())
 
     @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
     async def unshare(self, call: CommandCall) -> str:
-        return _only_its_own(await self.services.sharing.unshare(call.session.owner, await self._name_in(call)))
+        return _format_unshared(await self.services.sharing.unshare(call.session.owner, await self._parse_name(call)))
 
     @command("withdraw", N_("Take out what somebody has shared"), "NUMBER", access=Access.OWNER, listed=False)
     async def withdraw(self, call: CommandCall) -> CommandResult:
         entry, change = await self.services.sharing.withdraw(tapped_number(call))
-        again = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
-        return Answer(_only_its_own(entry), again)
+        keyboard = ((Button(_("Undo"), f"/reshare_{change}", entry.content),),) if change is not None else ()
+        return Answer(_format_unshared(entry), keyboard)
 
     @command("reshare", N_("Undo what was taken out"), "NUMBER", access=Access.OWNER, listed=False)
     async def reshare(self, call: CommandCall) -> str:
@@ -59,19 +59,19 @@ class SharingCommands:
                 date=f"{entry.shared_at:%Y-%m-%d}",
                 command=f"/{'unshare' if entry.owner == own else 'withdraw'}_{entry.id}",
             )
-            for entry in entries[:SHOWN]
+            for entry in entries[:MAX_LISTED]
         ]
-        more = [_("... and more.")] if len(entries) > SHOWN else []
+        more = [_("... and more.")] if len(entries) > MAX_LISTED else []
         notes = [_("/unshare is for what is yours; the bot's owner may withdraw everything.")]
         return "\n".join([*(f"- {line}" for line in lines), *more, "", *notes])
 
-    async def _name_in(self, call: CommandCall) -> str:
+    async def _parse_name(self, call: CommandCall) -> str:
         if not call.argument:
             raise WrongArgument(
                 _("/{name} takes the name of a memory, as /memory shows it.", name=call.name),
             )
-        return await quoted_name(self.services.entries, call.session.owner, call.argument) or call.argument
+        return await parse_quoted_name(self.services.entries, call.session.owner, call.argument) or call.argument
 
 
-def _only_its_own(entry: Entry) -> str:
+def _format_unshared(entry: Entry) -> str:
     return _("No longer shared: {content}", content=in_line(entry.content))

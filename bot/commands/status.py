@@ -1,4 +1,4 @@
-"""What /status says: small reports, read from the store so that they are right after a restart."""
+"""The report of /status. It is computed from the store, so that it is right after a restart."""
 
 from __future__ import annotations
 
@@ -28,27 +28,25 @@ if TYPE_CHECKING:
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
 
-CENT = 0.01
+MIN_SHOWN_COST = 0.01
 
-WIDTH = 28
-"""Cells of a line: a telephone shows some 32 in monospace before it breaks one."""
-# ` 100%`.
+WIDTH_CELLS = 28
+"""Width of a line in cells. Phones show about 32 monospace characters."""
+# Room for ` 100%`.
 _SHARE_CELLS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What /status says of a session."""
-
     services: MemoryServices
     builder: PromptBuilder
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    embedding: BackgroundEmbedding | None  # None: nothing compares meanings; `meaning` says why
+    embedding: BackgroundEmbedding | None  # None without an embedder. `services.meaning` explains why
     tools: ToolReport
-    replication: Replication | None  # None: there is to be no replica
-    lanes: SessionQueues
+    replication: Replication | None  # None without a replica
+    queues: SessionQueues
     clock: Clock
     started: datetime
     enabled: bool
@@ -56,9 +54,9 @@ class Status:
     async def text(self, session: Session) -> str:
         groups = [
             *await self._conversation(session),
-            await self._spending(session),
+            await self._usage(session),
             *await self._memory(session),
-            *await self._found_by_meaning(session.owner),
+            *await self._embeddings(session.owner),
             *await self.tools.groups(session),
             *self._replica(),
             self._queue(session.id),
@@ -66,7 +64,7 @@ class Status:
         return "\n\n".join(map(str, groups))
 
     async def _conversation(self, session: Session) -> list[Group]:
-        """How long the conversation is, and how much of it the model reads: estimates until it has reported usage."""
+        """Report the length of the conversation and its prompt. Tokens are estimates until the model reports usage."""
         transcript = await self.services.sessions.transcript(session.id)
         messages = await self.services.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
@@ -75,7 +73,7 @@ class Status:
         tokens = await self.builder.stable_tokens(session, transcript, model)
         rows = [
             (_("model"), model.name),
-            (_("tokens"), _estimate_of(tokens, window)),
+            (_("tokens"), _format_estimate(tokens, window)),
             (_("messages"), number(messages)),
         ]
         rows += [(_("summarised"), number(compacted))] if compacted else []
@@ -85,32 +83,32 @@ class Status:
         if progress is None:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
         else:
-            tokens_of = _estimate_of(progress.tokens, progress.threshold)
-            messages_of = _part_of(progress.messages, progress.window)
+            tokens_of = _format_estimate(progress.tokens, progress.threshold)
+            messages_of = _format_part(progress.messages, progress.window)
             until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
-    async def _spending(self, session: Session) -> Group:
-        """What all models have cost today: in all chats together, or of what this one may use."""
+    async def _usage(self, session: Session) -> Group:
+        """Report today's cost of all models, in all chats or within the limits of this chat."""
         quota = self.usage.quota
         is_limited = quota != Quota()
         spent = await self.usage.today(session.address.owner if is_limited else None)
         tokens, cost = number(spent.tokens), format_cost(spent.cost)
-        rows = [(_("tokens"), tokens if quota.tokens is None else _part_of(spent.tokens, quota.tokens))]
+        rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
             rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
         elif spent.priced:
             rows.append((_("cost"), cost))
         title = _("Today, in this chat") if is_limited else _("Today, in all chats")
-        return Group(title, tuple(rows), notes=_unpriced(spent))
+        return Group(title, tuple(rows), notes=_price_notes(spent))
 
-    async def _found_by_meaning(self, owner: str) -> list[Group]:
-        """How far the vectors of an owner are, where there is an embedder or there should be one."""
+    async def _embeddings(self, owner: str) -> list[Group]:
+        """Report the progress of an owner's vectors, or why a configured embedder is missing."""
         title, meaning = _("Found by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
-        made = await self.embedding.progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _part_of(made.done, made.of)))
+        progress = await self.embedding.progress(owner)
+        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.of)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
@@ -135,20 +133,19 @@ class Status:
             (_("notes of recent days"), number(recent)),
             (_("archives"), number(archives)),
         )
-        return [Group(_("Memory"), rows), await self._activated(session)]
+        return [Group(_("Memory"), rows), await self._activation(session)]
 
-    def stays(self) -> str:
-        """What of memory stays where a conversation ends."""
+    def retention_note(self) -> str:
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
-    async def _activated(self, session: Session) -> Group:
-        """How many memories of each layer stood in the last request, and their cost in tokens."""
+    async def _activation(self, session: Session) -> Group:
+        """Report the number of memories in the last request by layer, and their tokens."""
         reasons = await self.services.activation_log.last(session.id)
         baseline = await self.services.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
-            (_("rules"), _part_of(rules, baseline) if baseline > rules else number(rules)),
+            (_("rules"), _format_part(rules, baseline) if baseline > rules else number(rules)),
             (_("memories"), number(layers[Layer.CONTEXT])),
             (_("workflows"), number(layers[Layer.PROCEDURES])),
             (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
@@ -157,19 +154,23 @@ class Status:
 
     def _queue(self, session_id: str) -> Group:
         uptime = int((self.clock() - self.started).total_seconds())
-        rows = ((_("waiting"), number(self.lanes.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
-        writes = self.lanes.running(session_id)
+        rows = ((_("waiting"), number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
+        writes = self.queues.running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
 
 
 def format_cost(cost: float) -> str:
-    """What calls have cost, from US dollars; what a provider charges may differ by taxes and discounts."""
+    """Format a cost in US dollars. Taxes and discounts may change what the provider charges."""
     if cost <= 0:
         return _("free")
-    return _("about {cost}", cost=in_dollars(cost)) if cost >= CENT else _("under {cost}", cost=in_dollars(CENT))
+    return (
+        _("about {cost}", cost=in_dollars(cost))
+        if cost >= MIN_SHOWN_COST
+        else _("under {cost}", cost=in_dollars(MIN_SHOWN_COST))
+    )
 
 
-def _unpriced(spent: Spent) -> tuple[str, ...]:
+def _price_notes(spent: Spent) -> tuple[str, ...]:
     if not spent.unpriced:
         return ()
     models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)
@@ -190,12 +191,12 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
     return (text,)
 
 
-def _part_of(part: int, whole: int) -> str:
+def _format_part(part: int, whole: int) -> str:
     return _("{part} of {whole}", part=number(part), whole=number(whole))
 
 
-def _estimate_of(part: int, whole: int) -> str:
-    return f"≈ {_part_of(part, whole)}"
+def _format_estimate(part: int, whole: int) -> str:
+    return f"≈ {_format_part(part, whole)}"
 
 
 def _format_duration(seconds: int) -> str:
@@ -213,32 +214,30 @@ def _format_duration(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Figures that belong together: each a label with its value."""
-
     title: str
     rows: tuple[tuple[str, str], ...] = ()
-    share: float | None = None  # how full something is, from 0 to 1, shown as a bar
-    notes: tuple[str, ...] = ()  # sentences below, or instead of all that
+    share: float | None = None  # A fraction from 0 to 1, shown as a bar
+    notes: tuple[str, ...] = ()  # Sentences below the figures or instead of them
 
     def __str__(self) -> str:
         lines = [] if self.share is None else [bar(self.share)]
-        lines += [aligned(label, value) for label, value in self.rows]
+        lines += [align(label, value) for label, value in self.rows]
         figures = ["```", *lines, "```"] if lines else []
         return "\n".join([f"**{self.title}**", *figures, *self.notes])
 
 
 def bar(share: float) -> str:
-    cells = WIDTH - _SHARE_CELLS
+    cells = WIDTH_CELLS - _SHARE_CELLS
     filled = round(min(1.0, max(0.0, share)) * cells)
     return "█" * filled + "░" * (cells - filled) + f"{share:.0%}".rjust(_SHARE_CELLS)
 
 
-def aligned(label: str, value: str) -> str:
-    """A label at the left end of a line and its value at the right one; one space between them where both are long."""
-    return label + " " * max(1, WIDTH - _cells(label) - _cells(value)) + value
+def align(label: str, value: str) -> str:
+    """Align a label to the left and its value to the right, with at least one space between them."""
+    return label + " " * max(1, WIDTH_CELLS - _cells(label) - _cells(value)) + value
 
 
 def _cells(text: str) -> int:
-    """How many cells `text` takes in monospace: Chinese, Japanese and Korean characters two, combining marks none."""
+    """Return the monospace width of a text: East Asian characters take two cells, combining marks none."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(bool(unicodedata.combining(character)) for character in text)

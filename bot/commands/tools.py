@@ -1,4 +1,4 @@
-"""/tools: what the bot may use of other programs, and the answers to its questions: /yes, /no, /always and /never."""
+"""/tools, and the answers to questions about a tool: /yes, /no, /always and /never."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ToolReport:
     models: ModelChoice
 
     async def groups(self, session: Session) -> list[Group]:
-        """Return what `/status` says about the tools. Empty if no server is configured."""
+        """Return the part of `/status` about tools. It is empty if no server is configured."""
         if self.tools.config.is_empty:
             return []
         states = self.tools.states()
@@ -56,7 +56,6 @@ class ToolReport:
         return [Group(_("Tools of other programs"), rows, notes=tuple(notes))]
 
 
-# what is tapped under a question, while its turn waits
 _answering = partial(Command, immediate=True, repeatable=True, listed=False)
 
 

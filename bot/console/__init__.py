@@ -1,1 +1,1 @@
-"""The console: the same conversation at a terminal, or through a pipe."""
+"""The console: chat in a terminal or through a pipe."""

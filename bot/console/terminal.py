@@ -1,4 +1,4 @@
-"""`mneme chat` at a terminal: a prompt that stays while answers are written above it."""
+"""`mneme chat` in a terminal: answers are printed above the prompt."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rich.console import Console
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
-from bot.console.console import answer_plainly, do_tasks, spoken_at, task_arrivals, typed_arrival
+from bot.console.console import answer_plain_text, find_language, run_due_tasks, take_due_tasks, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
-from bot.jobs.scheduled import begin_reminding
+from bot.jobs.scheduled import start_reminders
 from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
 
@@ -42,39 +42,39 @@ CONTINUATION = "  "
 
 
 async def chat_terminal(app: App, address: Address) -> int:
-    """Talk at the terminal until end of file (Ctrl-D); the exit status."""
-    app.begin_background_work()
-    with use_language(await spoken_at(app, address)):
+    """Chat in the terminal until Ctrl-D. Return the exit status."""
+    app.start_background_work()
+    with use_language(await find_language(app, address)):
         return await _Chat(app, address).run()
 
 
 async def chat_redirected(app: App, address: Address) -> int:
-    """Ask at the terminal, on standard error, and answer as it is on standard output, which goes elsewhere."""
-    app.begin_background_work()
+    """Chat with the prompt on standard error and plain answers on standard output, which is redirected."""
+    app.start_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
         for due, reminder in await app.memory.telling.due_in(address.session_id):
-            # marked after it was written: a kill in between repeats a reminder, and loses none
+            # Marked after printing: an interruption may repeat a reminder, but never loses one
             sys.stderr.write(f"{reminder}\n\n")
             await app.memory.telling.shown(due)
-        await do_tasks(app, address)
+        await run_due_tasks(app, address)
         try:
             text = await prompt.prompt_async(PROMPT)
         except (EOFError, KeyboardInterrupt):
             return 0
         if text.strip():
-            await answer_plainly(app, address, text)
+            await answer_plain_text(app, address, text)
 
 
 class _History(FileHistory):
-    """What was typed, kept in a file; of a private talk nothing is."""
+    """Input history in a file, without private talks."""
 
     private = False
 
     def store_string(self, string: str) -> None:
         if not self.private:
             super().store_string(string)
-        # what is typed before the answer is private already
+        # Everything typed after the command is private, even before the answer
         self.private = self.private or _makes_private(string)
 
 
@@ -92,15 +92,15 @@ class _CommandCompleter(Completer):
         yield from WordCompleter([*commands], meta_dict=commands, sentence=True).get_completions(document, event)
 
     async def get_completions_async(self, document: Document, event: CompleteEvent) -> AsyncGenerator[Completion]:
-        # all at once: a generator that waits between two of them would leave its language to the caller
-        with use_language(await spoken_at(self._app, self._address)):
+        # All at once: a generator that suspends would change the language of its caller
+        with use_language(await find_language(self._app, self._address)):
             offered = [*self.get_completions(document, event)]
         for completion in offered:
             yield completion
 
 
 class _Chat:
-    """One conversation at one terminal. What is sent while an answer is written waits, in sight, for its end."""
+    """A chat in one terminal. Messages typed during an answer are shown and wait for its end."""
 
     def __init__(self, app: App, address: Address) -> None:
         self._app = app
@@ -112,7 +112,7 @@ class _Chat:
         self._queued: list[str] = []
         output = create_output()
         if isinstance(output, Vt100_Output):
-            output.enable_cpr = False  # an answer to it that comes after something was printed would be wrong
+            output.enable_cpr = False  # The cursor position would be outdated after other output
         path = app.settings.mneme_data_dir / "console_history"
         path.touch(mode=0o600)
         self._history = _History(str(path))
@@ -127,17 +127,17 @@ class _Chat:
         )
 
     async def run(self) -> int:
-        talking = await self._app.models.of(self._address.owner)
+        model = await self._app.models.of(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
             " leaves.",
-            model=talking.name,
+            model=model.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
-        self._tasks.start(talking.load(), "loading")  # while the first message is typed
-        begin_reminding(self._tell_due, self._app.jobs.offers, self._tasks)
+        self._tasks.start(model.load(), "loading")
+        start_reminders(self._tell_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
-        # also between two prompts, or the terminal would echo and change what is typed there
+        # Also between two prompts, where the terminal would echo typed text
         with self._prompt.app.input.raw_mode():
             while True:
                 try:
@@ -152,11 +152,10 @@ class _Chat:
                     self._answering = asyncio.create_task(self._answer([self._arrival(text)]))
 
     async def _tell_due(self) -> None:
-        """Print the reminders of this chat that are due; only then they count as told."""
         for due, text in await self._app.memory.telling.due_in(self._address.session_id):
-            self._channel.show_beside(text)
+            self._channel.show_aside(text)
             await self._app.memory.telling.shown(due)
-        if tasks := await task_arrivals(self._app, self._address, self._channel):
+        if tasks := await take_due_tasks(self._app, self._address, self._channel):
             while self._answering is not None and not self._answering.done():
                 await asyncio.wait([self._answering])
             self._answering = asyncio.create_task(self._answer(tasks))
@@ -166,20 +165,20 @@ class _Chat:
         return self._answering is not None and not self._answering.done()
 
     async def _answer(self, arrivals: list[Arrival]) -> None:
-        drawing = asyncio.create_task(self._redraw())
+        redrawing = asyncio.create_task(self._redraw())
         try:
             while arrivals:
                 await self._app.runner.submit(*arrivals)
                 await self._app.runner.idle(self._address.session_id)
                 private = await self._app.sessions.is_private(self._address.session_id)
-                # a /private that still waits counts already: what is typed after it must not reach the file
+                # A waiting /private counts already, so that text typed after it isn't saved in the history
                 self._history.private = private or any(map(_makes_private, self._queued))
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)
                 arrivals = [self._arrival(text) for text in texts]
         finally:
-            drawing.cancel()
+            redrawing.cancel()
 
     def _arrival(self, text: str) -> Arrival:
         return typed_arrival(self._app, self._address, text, self._channel)
@@ -230,38 +229,36 @@ class _Chat:
         return keys
 
     def _send_later(self, event: KeyPressEvent) -> None:
-        """Take a message while an answer is written. Commands such as /stop don't wait."""
         buffer = event.current_buffer
         text = buffer.text
         buffer.append_to_history()
         buffer.reset()
         command = self._app.runner.commands.get(parse_command(text)[0])
         if command is not None and command.immediate:
-            self._tasks.start(self._run_beside(text), "command")
+            self._tasks.start(self._run_now(text), "command")
         elif text.strip():
             self._queued.append(text)
 
-    async def _run_beside(self, command: str) -> None:
+    async def _run_now(self, command: str) -> None:
         self._echo(command)
         await self._app.runner.submit(self._arrival(command))
 
     async def _leave(self) -> None:
-        """End what is being written, and keep what was."""
         if self._answering is not None:
             self._queued = []
-            await self._app.runner.lanes.stop(self._address.session_id)
+            await self._app.runner.queues.stop(self._address.session_id)
             await self._answering
         await self._tasks.close()
 
     async def _stop(self) -> None:
-        """End what is being written. What waited for its end goes back to where it was typed."""
+        """Stop the current answer, and put waiting messages back into the input line."""
         waiting, self._queued = self._queued, []
         buffer = self._prompt.default_buffer
         if waiting:
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
-        stopped, _waiting = await self._app.runner.lanes.stop(self._address.session_id)
-        if not stopped:  # it has said all, and only tidies up
+        stopped, _waiting = await self._app.runner.queues.stop(self._address.session_id)
+        if not stopped:
             if not waiting:
-                buffer.reset()  # as between two answers
+                buffer.reset()  # As without a running answer
             self._print(_("Ctrl-D leaves."), style="dim")

@@ -1,4 +1,4 @@
-"""What an answer looks like on a terminal while it is written, and when it is done."""
+"""Display of answers in a terminal, during and after writing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
 
-# What a terminal would obey instead of showing it; an answer may quote it from anywhere.
+# Control characters, which an answer may contain and a terminal would execute.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class MarkdownStream:
-    """Cuts a growing text at finished top-level blocks. `tail` is what of it is not finished yet."""
+    """Splits a growing text at completed top-level blocks.
+
+    Attributes:
+        tail: the incomplete rest.
+    """
 
     def __init__(self) -> None:
         self._finished = ""
@@ -46,7 +50,7 @@ class MarkdownStream:
         return text.startswith(self._finished)
 
     def take(self, text: str) -> str:
-        """The blocks that `text`, which goes on from the last one, finishes; empty where it finishes none."""
+        """Return the blocks that were completed since the last call, possibly none."""
         rest = text[len(self._finished) :].lstrip("\n")
         cut = _finished_length(rest)
         self.tail = rest[cut:]
@@ -56,25 +60,28 @@ class MarkdownStream:
         return rest[:cut].rstrip()
 
     def rest(self, text: str) -> str:
-        """All that `text`, the whole answer, has beyond the finished blocks. Nothing is left afterwards."""
+        """Return everything after the completed blocks of the complete answer."""
         remaining = text[len(self._finished) :].lstrip("\n")
         self._finished, self.tail = text, ""
         return remaining
 
 
 def _finished_length(text: str) -> int:
-    """How many characters at the front are blocks that what follows can't change: all but the last one."""
-    # whole lines only: `2` after a list is a paragraph, until a full stop makes it the next item
-    whole = text[: text.rfind("\n") + 1]
-    starts = [token.map[0] for token in _parser().parse(whole) if token.level == 0 and token.map and token.nesting >= 0]
+    """Return the length of the blocks at the start that later text can't change: all but the last one."""
+    # Only whole lines: `2` after a list is a paragraph until a full stop makes it the next item
+    complete_lines = text[: text.rfind("\n") + 1]
+    starts = [
+        token.map[0]
+        for token in _parser().parse(complete_lines)
+        if token.level == 0 and token.map and token.nesting >= 0
+    ]
     if len(starts) < 2:
         return 0
-    return sum(len(line) for line in whole.split("\n")[: starts[-1]]) + starts[-1]
+    return sum(len(line) for line in complete_lines.split("\n")[: starts[-1]]) + starts[-1]
 
 
 @cache
 def _parser() -> MarkdownIt:
-    """Blocks as rich sees them; what is inside of them is not looked at."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt().enable(["table", "strikethrough"]).disable("inline")
@@ -82,7 +89,7 @@ def _parser() -> MarkdownIt:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """What is awaited, and since when by the clock that never jumps."""
+    """A spinner with the name of the current step and its duration."""
 
     what: str
     since: float = field(default_factory=time.monotonic)
@@ -94,9 +101,9 @@ class _Wait:
 
 
 def print_above(text: str, console: Console) -> None:
-    """Write `text` over the prompt, if there is one, which is then drawn anew below."""
+    """Print above the prompt, if there is one, which is then redrawn."""
     app = get_app_or_none()
-    # not with the library's run_in_terminal, which gives the terminal back for a moment: keys of that moment are lost
+    # Not with run_in_terminal, which releases the terminal for a moment and loses keys pressed then
     if app is not None and app.is_running:
         app.renderer.erase()
         app.invalidate()
@@ -104,9 +111,9 @@ def print_above(text: str, console: Console) -> None:
 
 
 class TerminalChannel(ConsoleChannel):
-    """Prints each finished block of an answer once, above the prompt; what may still change is `live`.
+    """Prints each completed block of an answer once, above the prompt. The rest is redrawn in `live`.
 
-    Nothing that has been printed is ever redrawn, so an answer may be taller than the window.
+    Printed blocks are never redrawn, so an answer may be taller than the window.
     """
 
     def __init__(self, console: Console) -> None:
@@ -118,15 +125,14 @@ class TerminalChannel(ConsoleChannel):
         self._rendered: tuple[str, int, list[str]] = ("", 0, [])
 
     def live(self, height: int) -> list[str]:
-        """At most `height` lines, with their colours, that stand right above the prompt: the end of what is written."""
-        lines = self._lines(self._stream.tail) if self._stream.tail else []
-        wait = [self._captured(_dim(self._wait))[0]] if self._wait is not None else []
+        """Return at most `height` coloured lines to show above the prompt: the end of the text being written."""
+        lines = self._render_lines(self._stream.tail) if self._stream.tail else []
+        wait = [self._capture(_dim(self._wait))[0]] if self._wait is not None else []
         return (lines + wait)[-height:]
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        """Say what is awaited for as long as there is nothing to read."""
-        if self._busy:  # a command that runs beside the turn
+        if self._busy:  # A command runs during the turn
             yield
             return
         self._busy = True
@@ -136,23 +142,22 @@ class TerminalChannel(ConsoleChannel):
             yield
         finally:
             self._wait, self._busy = None, False
-            if self._stream.tail:  # the turn ended without a reply; the next one must not begin with its rest
+            if self._stream.tail:
                 self._give_up()
 
     async def show_waiting(self, what: str) -> None:
         self._wait = _Wait(what)
 
     async def show_tool(self, name: str) -> None:
-        """Show which tool runs. What the model said before is kept only where its beginning is printed already."""
+        """Show the name of the running tool. The text before it is dropped unless its start was printed already."""
         if self._stream.begun:
             self._print_rest(self._stream.tail)
         self._stream = MarkdownStream()
         self._wait = _Wait(name)
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Show a question, and what to type instead of pressing its buttons."""
         answers = [f"- `{button.text.partition('_')[0]}`: {button.label}" for row in keyboard for button in row]
-        self.show_beside("\n".join([question, "", *answers]))
+        self.show_aside("\n".join([question, "", *answers]))
         self._wait = _Wait(_("waiting for your answer"))
         return True
 
@@ -171,11 +176,11 @@ class TerminalChannel(ConsoleChannel):
             self._give_up()
         self._print_rest(self._stream.rest(text))
 
-    def show_beside(self, text: str) -> None:
+    def show_aside(self, text: str) -> None:
         self._print(_markdown(_printable(text)))
 
     def _give_up(self) -> None:
-        """Mark the text so far as unfinished: the next text does not continue it."""
+        """Mark the text so far as unfinished, since the next text doesn't continue it."""
         started, self._stream = self._stream.begun, MarkdownStream()
         if started:
             self._print(_dim(_("(This was not finished.)")))
@@ -185,21 +190,21 @@ class TerminalChannel(ConsoleChannel):
         if text.strip():
             self._print(_markdown(text))
 
-    def _print(self, what: RenderableType) -> None:
-        # nothing suspends between this and what changes the stream: the prompt is drawn anew only after both
-        print_above("\n".join([*self._captured(what), "\n"]), self._console)
+    def _print(self, content: RenderableType) -> None:
+        # Nothing suspends between this and the change of the stream, so the prompt is redrawn after both
+        print_above("\n".join([*self._capture(content), "\n"]), self._console)
 
-    def _lines(self, markdown: str) -> list[str]:
+    def _render_lines(self, markdown: str) -> list[str]:
         width = self._console.width
         if self._rendered[:2] != (markdown, width):
-            # links become text: the prompt's renderer does not know the sequences that terminals have for them
-            self._rendered = (markdown, width, self._captured(_markdown(markdown, hyperlinks=False)))
+            # Links become text, since the prompt's renderer doesn't know the escape sequences of links
+            self._rendered = (markdown, width, self._capture(_markdown(markdown, hyperlinks=False)))
         return self._rendered[2]
 
-    def _captured(self, what: RenderableType) -> list[str]:
-        """The lines of `what`, without the blank ones that rich sets before and after a list, a table or code."""
+    def _capture(self, content: RenderableType) -> list[str]:
+        """Render to lines, without the blank lines that rich adds around lists, tables and code."""
         with self._console.capture() as captured:
-            self._console.print(what)
+            self._console.print(content)
         return captured.get().strip("\n").split("\n")
 
 
@@ -209,12 +214,12 @@ def _markdown(text: str, *, hyperlinks: bool = True) -> RenderableType:
     return Markdown(text, hyperlinks=hyperlinks)
 
 
-def _dim(what: object) -> RenderableType:
+def _dim(content: object) -> RenderableType:
     from rich.text import Text
 
-    return Text(str(what), style="dim", no_wrap=True, overflow="ellipsis")
+    return Text(str(content), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _printable(text: str) -> str:
-    """`text` as it may go to a terminal. Blank lines at its front would set the answer apart from its stream."""
+    """Remove control characters, and the blank lines at the start that would separate the answer from its stream."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip()

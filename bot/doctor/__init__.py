@@ -1,1 +1,1 @@
-"""`mneme doctor`: what is wrong with this installation, and what to do about it."""
+"""`mneme doctor`: finds problems of an installation and says how to solve them."""

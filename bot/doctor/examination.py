@@ -1,4 +1,4 @@
-"""The examination: all checks, in the order in which they are told."""
+"""All checks, in the order of the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import structlog
 from pydantic import SecretStr
 
 from bot.doctor import installation, services
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
+from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note
 from config.errors import ConfigurationError
 from config.secrets import without_shapes
 from config.settings import Settings, load_settings
@@ -25,56 +25,55 @@ log = structlog.get_logger(__name__)
 
 REPORT = "Run this again with LOG_LEVEL=debug and report what it says."
 
-SHORTEST_SECRET = 6
-"""Characters; what is shorter, such as the `none` of servers without keys, is no secret and may be part of a word."""
+MIN_SECRET_CHARS = 6
+"""Minimum length of a masked secret. Shorter values, such as `none` for servers without keys, may be parts of words."""
 
 
 CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
-    "settings": installation.settings,
-    "data directory": installation.data_directory,
-    "database": installation.database,
-    "last backup": installation.last_backup,
-    "replica": services.replica,
-    "disk": installation.disk,
-    "time zone": installation.time_zone,
-    "token": services.telegram,
-    "model": services.models,
-    "embedder": services.embeddings,
-    "LightRAG": services.lightrag,
-    "skills": installation.skills,
-    "tools": services.tools,
+    "settings": installation.check_settings,
+    "data directory": installation.check_data_directory,
+    "database": installation.check_database,
+    "last backup": installation.check_last_backup,
+    "replica": services.check_replica,
+    "disk": installation.check_disk,
+    "time zone": installation.check_time_zone,
+    "token": services.check_telegram,
+    "model": services.check_models,
+    "embedder": services.check_embeddings,
+    "LightRAG": services.check_lightrag,
+    "skills": installation.check_skills,
+    "tools": services.check_tools,
 }
-"""What looks at each subject, in the order in which they are told."""
 
 
 async def examine(backups: Path | None = None) -> list[Finding]:
-    """Look at everything; the checks wait for the network beside each other. Never raises for what is broken."""
+    """Run all checks concurrently. Broken installations never raise."""
     try:
         settings = load_settings()
     except ConfigurationError as error:
         unseen = [note(subject, "Not looked at, since the settings can't be read") for subject in [*CHECKS][1:]]
-        return [failed_as_said("settings", error), *unseen, installation.versions()]
+        return [failed_with_error("settings", error), *unseen, installation.versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     context = DoctorContext(settings, database, state, system_clock, backups)
-    groups = await asyncio.gather(*(_look(subject, context) for subject in CHECKS))
+    groups = await asyncio.gather(*(_run_check(subject, context) for subject in CHECKS))
     lines = [finding for findings in groups for finding in findings]
     return [*(_without_secrets(finding, settings) for finding in lines), installation.versions()]
 
 
 def _without_secrets(finding: Finding, settings: Settings) -> Finding:
-    """Mask the secrets of the settings: servers and libraries may quote what they were sent."""
+    """Mask the configured secrets in a finding, since servers and libraries may quote them."""
     text = without_shapes(finding.found)
     values = [getattr(settings, name) for name in Settings.model_fields]
     for value in [*values, *(endpoint.key for endpoint in settings.llm_endpoints)]:
-        if isinstance(value, SecretStr) and len(value.get_secret_value()) >= SHORTEST_SECRET:
+        if isinstance(value, SecretStr) and len(value.get_secret_value()) >= MIN_SECRET_CHARS:
             text = text.replace(value.get_secret_value(), "[secret]")
     return replace(finding, found=text)
 
 
-async def _look(subject: str, context: DoctorContext) -> list[Finding]:
+async def _run_check(subject: str, context: DoctorContext) -> list[Finding]:
     try:
         return await CHECKS[subject](context)
-    except Exception as error:  # one check that fails must not hide what the others find
+    except Exception as error:  # A failed check must not hide the results of others
         log.debug("check_failed", check=subject, exc_info=True)
         return [failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]

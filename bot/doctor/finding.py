@@ -1,4 +1,4 @@
-"""What a check finds, and what it is given to look at."""
+"""Findings of checks, and the context of checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """How bad it is. NOTE: worth knowing; WARNING: works, but not as it should; FAILED: does not work."""
+    """Severity of a finding. NOTE is information, WARNING a defect, FAILED means that something doesn't work."""
 
     OK = "ok"
     NOTE = "note"
@@ -25,7 +25,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. remedy: one sentence, empty where nothing has to be done."""
+    """The result of a check.
+
+    Args:
+        remedy: what to do, in one sentence. Empty if nothing has to be done.
+    """
 
     name: str
     verdict: Verdict
@@ -35,7 +39,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorContext:
-    """An installation whose settings can be read. backups: the folder to look for them in, where one was named."""
+    """An installation with readable settings.
+
+    Args:
+        backups: the folder of the backups, if the user named one.
+    """
 
     settings: Settings
     database: Path
@@ -60,8 +68,8 @@ def failed(name: str, text: str, remedy: str) -> Finding:
     return Finding(name, Verdict.FAILED, text, remedy)
 
 
-def failed_as_said(name: str, error: Exception) -> Finding:
-    """A failure whose sentence says what is wrong and, after its last colon, what to do."""
+def failed_with_error(name: str, error: Exception) -> Finding:
+    """Create a failed finding from an error with the text "PROBLEM: REMEDY"."""
     text = " ".join(str(error).split())
     finding, colon, remedy = text.rpartition(": ")
     return failed(name, finding, sentence(remedy)) if colon else failed(name, text, "Correct it, then run this again.")

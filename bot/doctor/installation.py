@@ -1,4 +1,4 @@
-"""Checks of what lies on this machine: settings, data directory, database, index, backups, disk, time zone."""
+"""Checks of this machine: settings, data directory, database, index, backups, disk, time zone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
-from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from bot.doctor.finding import Finding, failed, failed_with_error, note, ok, warning
 from config.process import program_version
 from config.settings import settings_file, system_zone
 from memory.clock import from_text
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from bot.doctor.finding import DoctorContext
 
-BACKUP_DUE = timedelta(days=3)
-"""A nightly backup may miss a night when the machine is off, not three."""
+MAX_BACKUP_AGE = timedelta(days=3)
+"""Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""
 PRIVATE_SETTINGS = "Run `chmod 600` on it: it holds the keys."
 PRIVATE_DATA = "Run `chmod 700` on it: it holds everything that is remembered."
 WRITABLE = "Give it to the user that runs the bot with `chown -R`, or set another MNEME_DATA_DIR."
@@ -37,18 +37,17 @@ REINDEX = "Run `mneme reindex`, which makes the index anew."
 BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for doing so every night."
 BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mneme-backup` why it was not done."
 
-FULL_MB, SCARCE_MB = 20, 300
-"""Below the first nothing can be relied on to be saved; below the second a backup or an upgrade may not fit."""
+MIN_FREE_MB, LOW_FREE_MB = 20, 300
+"""Free space below which saving may fail, and below which a backup or an upgrade may not fit."""
 CORRECT_SKILL = "Correct its SKILL.md, or move the folder away; docs/tasks.md has the form."
 FEWER_SKILLS = "Remove a skill with `mneme skills remove NAME`, or shorten the names."
 MAKE_ROOM = "Free some space there; nothing that was saved is lost."
 NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
 LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
-"""Those whose versions are asked for when something is reported."""
 
 
-async def settings(context: DoctorContext) -> list[Finding]:
-    """That they can be read is known by now; here, who else may read them."""
+async def check_settings(context: DoctorContext) -> list[Finding]:
+    """Check who can read the settings. That they are valid is already known."""
     file = settings_file()
     names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
@@ -57,8 +56,8 @@ async def settings(context: DoctorContext) -> list[Finding]:
     return [ok("settings", text)]
 
 
-async def skills(context: DoctorContext) -> list[Finding]:
-    """Whether each folder of skills is one, and whether the prompt has room for them all."""
+async def check_skills(context: DoctorContext) -> list[Finding]:
+    """Check the skills, and whether the prompt has room for all of them."""
     found = Skills(context.settings.mneme_data_dir).look()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
@@ -72,10 +71,10 @@ async def skills(context: DoctorContext) -> list[Finding]:
     return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
 
 
-async def data_directory(context: DoctorContext) -> list[Finding]:
+async def check_data_directory(context: DoctorContext) -> list[Finding]:
     name, folder = "data directory", context.settings.mneme_data_dir
     if not folder.exists():
-        parent = nearest(folder)
+        parent = nearest_existing(folder)
         if not parent.is_dir():
             return [failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
         if not os.access(parent, os.W_OK | os.X_OK):
@@ -93,12 +92,12 @@ async def data_directory(context: DoctorContext) -> list[Finding]:
     return [ok(name, str(folder))]
 
 
-async def database(context: DoctorContext) -> list[Finding]:
+async def check_database(context: DoctorContext) -> list[Finding]:
     state = context.state
     if not state.exists:
         return [note("database", "There is none yet; the first start makes it")]
     if state.trouble is not None:
-        return [failed_as_said("database", state.trouble)]
+        return [failed_with_error("database", state.trouble)]
     if state.behind:
         older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
         return [note("database", older)]
@@ -112,8 +111,8 @@ async def database(context: DoctorContext) -> list[Finding]:
     return [whole, index]
 
 
-async def last_backup(context: DoctorContext) -> list[Finding]:
-    """How old the newest backup is, where install.sh has them made or where the person says."""
+async def check_last_backup(context: DoctorContext) -> list[Finding]:
+    """Check the age of the newest backup, in the user's folder or that of install.sh."""
     if not context.state.exists:
         return []
     places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
@@ -124,40 +123,40 @@ async def last_backup(context: DoctorContext) -> list[Finding]:
         age = context.clock() - from_text(manifest_of(newest).made_at or "")
     except StoreError:
         return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
-    if age > BACKUP_DUE:
+    if age > MAX_BACKUP_AGE:
         return [warning(name, f"{newest} is {age.days} days old", BACK_UP_AGAIN)]
     return [ok(name, f"{newest} is {age.total_seconds() / 3600:.0f} hours old")]
 
 
 def backup_places(data: Path) -> list[Path]:
-    """The folders that deploy/ has backups written to, by the data directory of their bot."""
+    """Return the folders for backups by deploy/ of the bot with this data directory."""
     bot = data.name.removeprefix("mneme-")
     return [data.parent / "mneme-backups" / bot / kind for kind in ("nightly", "upgrades")]
 
 
-def nearest(path: Path) -> Path:
-    """`path`, or what is there of the way to it."""
-    return next(place for place in (path, *path.parents) if place.exists())
+def nearest_existing(path: Path) -> Path:
+    """Return `path`, or its nearest existing parent."""
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
 def _newest(folders: Iterable[Path]) -> Path | None:
-    # a name of one's own is as good as that of a nightly one, so the file's time decides
+    # By file time, since users may name their backups as they like
     paths = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
     return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
-async def disk(context: DoctorContext) -> list[Finding]:
-    place = nearest(context.settings.mneme_data_dir)
-    free = shutil.disk_usage(place).free / 1e6
-    text = f"{free:,.0f} MB are free in {place}"
-    if free < FULL_MB:
+async def check_disk(context: DoctorContext) -> list[Finding]:
+    folder = nearest_existing(context.settings.mneme_data_dir)
+    free = shutil.disk_usage(folder).free / 1e6
+    text = f"{free:,.0f} MB are free in {folder}"
+    if free < MIN_FREE_MB:
         return [failed("disk", text, MAKE_ROOM)]
-    if free < SCARCE_MB:
+    if free < LOW_FREE_MB:
         return [warning("disk", text, MAKE_ROOM)]
     return [ok("disk", text)]
 
 
-async def time_zone(context: DoctorContext) -> list[Finding]:
+async def check_time_zone(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:

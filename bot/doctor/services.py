@@ -1,4 +1,4 @@
-"""Checks of what answers: Telegram, by its clock this machine's too, the model, embeddings, LightRAG, MCP servers."""
+"""Checks of services: Telegram (and with it the clock), models, embeddings, LightRAG, MCP servers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
-from bot.app import lightrag_of
-from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, sentence, warning
-from bot.jobs.replication import TOO_OLD
+from bot.app import create_lightrag
+from bot.doctor.finding import Finding, failed, failed_with_error, note, ok, sentence, warning
+from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
-from bot.models import awake, endpoint_and_model, meaning_models, uncounted_cost
-from bot.services import replica_of
+from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, endpoint_and_model
+from bot.services import create_replica
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue
@@ -49,10 +49,9 @@ if TYPE_CHECKING:
     from pipeline.models.probe import Probed, Trial
     from pipeline.tools.mcp.config import ServerConfig
 
-TELEGRAM_PATIENCE = 10.0
-"""Seconds to wait for Telegram."""
-CLOCK_SECONDS = 60
-"""How far this machine's clock may be off: a minute already shows in days and times."""
+TELEGRAM_TIMEOUT_SECONDS = 10.0
+MAX_CLOCK_OFFSET_SECONDS = 60
+"""Maximum difference of this machine's clock. A minute already affects dates and times."""
 NO_TOKEN = "Run `mneme setup` to have the bot in Telegram."  # noqa: S105  # a sentence
 WRONG_TOKEN = "Copy TELEGRAM_BOT_TOKEN again from @BotFather, or run `mneme setup`."  # noqa: S105  # a sentence
 UNREACHABLE = "Check this machine's network, TELEGRAM_PROXY and TELEGRAM_API_URL."
@@ -71,12 +70,12 @@ SET_CLOCK = "Set the clock, on a server with `timedatectl set-ntp true`."
 TAKE_OVER = "Run `mneme restore --replica URL` to go on here, or set another REPLICA_URL."
 REPLICATE = "Start the bot, which writes it; if it runs, its log says why it can't."
 
-BUSY_PATIENCE = 0.5
-"""Seconds to wait for another program that writes: what is found is then not kept for the bot, which finds it anew."""
-MODEL_PATIENCE = 60.0
-"""Seconds that a model may take to say a word; local ones are loaded first."""
-SMALL_WINDOW = 8192
-"""Tokens; with fewer, prompt, tools and memories leave little room for the conversation."""
+BUSY_TIMEOUT_SECONDS = 0.5
+"""Timeout for another process that writes. After that the findings are not stored for the bot."""
+MODEL_TIMEOUT_SECONDS = 60.0
+"""Timeout for a model's first answer. Local models have to be loaded first."""
+MIN_WINDOW_TOKENS = 8192
+"""Minimum context window. In a smaller one, prompt, tools and memories leave little room for the conversation."""
 STREAMLESS = "Use a server that streams chat completions, or upgrade it."
 NO_TOOLS = "Choose a model with tools for LLM_MODEL: without them it changes memory only after conversations."
 LARGER_WINDOW = "Have the server load the model with a larger context, with Ollama by OLLAMA_CONTEXT_LENGTH."
@@ -87,27 +86,25 @@ EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words mea
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
-async def replica(context: DoctorContext) -> list[Finding]:
-    name, there = "replica", replica_of(context.settings, context.clock)
-    if there is None:
+async def check_replica(context: DoctorContext) -> list[Finding]:
+    name, replica = "replica", create_replica(context.settings, context.clock)
+    if replica is None:
         return []
     try:
-        lease = await there.lease()
-        newest = await there.newest(lease.number) if lease is not None else None
+        lease = await replica.lease()
+        newest = await replica.newest(lease.number) if lease is not None else None
     except StoreError as error:
-        return [failed_as_said(name, error)]
-    if lease is not None and not there.holds(lease):
-        return [failed(name, f"{there.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
+        return [failed_with_error(name, error)]
+    if lease is not None and not replica.holds(lease):
+        return [failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
     if newest is None:
-        return [note(name, f"There is none at {there.place.url} yet; the next start of the bot makes it")]
+        return [note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
     age = max(timedelta(), context.clock() - newest)
-    text = f"{there.place.url} is {age.total_seconds() / 60:.0f} minutes old"
-    return [warning(name, text, REPLICATE)] if age > TOO_OLD else [ok(name, text)]
+    text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
+    return [warning(name, text, REPLICATE)] if age > MAX_AGE else [ok(name, text)]
 
 
-class _Watch:
-    """Reads the time in answers that come anyway."""
-
+class _ClockCheck:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.ahead: float | None = None
@@ -123,18 +120,18 @@ class _Watch:
         if self.ahead is None:
             return note("clock", "Nothing answered that could tell the time")
         off = f"It is {abs(self.ahead):.0f} seconds {'ahead' if self.ahead > 0 else 'behind'}"
-        if abs(self.ahead) > CLOCK_SECONDS:
+        if abs(self.ahead) > MAX_CLOCK_OFFSET_SECONDS:
             return warning("clock", off, SET_CLOCK)
         return ok("clock", off)
 
 
-async def telegram(context: DoctorContext) -> list[Finding]:
+async def check_telegram(context: DoctorContext) -> list[Finding]:
     if context.settings.telegram_bot_token is None:
         return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
-    watch = _Watch(context.clock)
+    watch = _ClockCheck(context.clock)
     try:
-        bot = telegram_bot(context.settings, patience=TELEGRAM_PATIENCE, on_response=watch.read)
-        async with bot:  # introduces itself, so that its name is known
+        bot = telegram_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
+        async with bot:
             findings = [
                 ok("token", f"Telegram knows the bot as @{bot.username}"),
                 await _webhook(bot, context.settings),
@@ -142,7 +139,7 @@ async def telegram(context: DoctorContext) -> list[Finding]:
     except (InvalidToken, Forbidden):
         findings = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
     except ConfigurationError as error:
-        findings = [failed_as_said("token", error)]
+        findings = [failed_with_error("token", error)]
     except TelegramError as error:
         findings = [failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
     return [*findings, watch.finding()]
@@ -165,8 +162,8 @@ def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
     if not info.url:
         return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
     if info.url != url:
-        there = "another path there" if _host(info.url) == host else _host(info.url)
-        return failed("webhook", f"Telegram sends the bot's messages to {there}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
+        target = "another path there" if _host(info.url) == host else _host(info.url)
+        return failed("webhook", f"Telegram sends the bot's messages to {target}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
     waiting = info.pending_update_count
     if waiting and info.last_error_message:
         text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
@@ -175,14 +172,14 @@ def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
 
 
 def _host(url: str) -> str:
-    """The host alone: a path often holds a secret."""
+    """Return only the host, since paths often contain secrets."""
     return urlsplit(url).hostname or "another address"
 
 
-async def models(context: DoctorContext) -> list[Finding]:
+async def check_models(context: DoctorContext) -> list[Finding]:
     settings, catalogue = context.settings, load_catalogue()
     if not settings.has_endpoint:
-        return [await asyncio.to_thread(_embedded, context, catalogue)]
+        return [await asyncio.to_thread(_check_embedded, context, catalogue)]
     parts = {
         "model": settings.llm_model,
         "fast model": settings.llm_fast_model,
@@ -191,45 +188,45 @@ async def models(context: DoctorContext) -> list[Finding]:
     }
     named: dict[str, str] = {}
     for part, name in parts.items():
-        # a model with several parts is asked once
+        # A model with several roles is tested once
         if name is not None and name not in named.values():
             named[part] = name
     async with _endpoint_store(context) as store:
-        groups = [await _hosted(context, part, name, catalogue, store) for part, name in named.items()]
+        groups = [await _check_endpoint(context, part, name, catalogue, store) for part, name in named.items()]
     findings = [finding for findings in groups for finding in findings]
-    if (trouble := uncounted_cost(settings, catalogue)) is not None:
+    if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
         found, _, remedy = trouble.rpartition(": ")
         findings.append(warning("cost limit", found, sentence(remedy)))
     return findings
 
 
-async def embeddings(context: DoctorContext) -> list[Finding]:
+async def check_embeddings(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.embedding_model is None:
         return [ok("embedder", "None is configured: what is remembered is found by its words")]
     async with contextlib.AsyncExitStack() as stack:
         started = time.monotonic()
-        models = await awake(meaning_models(settings, stack))
+        models = await check_embedder(create_meaning_models(settings, stack))
         if models.embedder is None:
             return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
         if not context.state.usable:
             return [ok("embedder", text)]
-        database = await Database.open(context.database, patience=BUSY_PATIENCE)
+        database = await Database.open(context.database, patience=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
-        made = await Vectors(database).progress(models.embedder.name)
-        return [ok("embedder", f"{text}; {made.done:,} of {made.of:,} texts have their vectors")]
+        progress = await Vectors(database).progress(models.embedder.name)
+        return [ok("embedder", f"{text}; {progress.done:,} of {progress.of:,} texts have their vectors")]
 
 
-async def lightrag(context: DoctorContext) -> list[Finding]:
+async def check_lightrag(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.lightrag_url is None:
         return [ok("LightRAG", "None is configured")]
     try:
         check_together(settings)
     except ConfigurationError as error:
-        return [failed_as_said("LightRAG", error)]
-    graph = lightrag_of(settings)
+        return [failed_with_error("LightRAG", error)]
+    graph = create_lightrag(settings)
     try:
         trouble = await graph.trouble()
     finally:
@@ -241,11 +238,11 @@ async def lightrag(context: DoctorContext) -> list[Finding]:
 
 @contextlib.asynccontextmanager
 async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
-    """Where findings about endpoints are stored for the bot; None where the database is not usable."""
+    """Open the store of findings about endpoints. Yield None if the database is not usable."""
     opened = None
     if context.state.usable:
-        with contextlib.suppress(StoreError):  # such as a disk that is full, which has a finding of its own
-            opened = await Database.open(context.database, patience=BUSY_PATIENCE)
+        with contextlib.suppress(StoreError):  # For example, the disk is full, which is another finding
+            opened = await Database.open(context.database, patience=BUSY_TIMEOUT_SECONDS)
     try:
         yield EndpointStore(opened, context.clock) if opened is not None else None
     finally:
@@ -253,34 +250,36 @@ async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore
             await opened.close()
 
 
-async def _hosted(
+async def _check_endpoint(
     context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
 ) -> list[Finding]:
     settings = context.settings
     endpoint, served_name = endpoint_and_model(settings, name)
     window = catalogue.window(served_name)
-    patience = min(settings.llm_timeout, MODEL_PATIENCE)
+    patience = min(settings.llm_timeout, MODEL_TIMEOUT_SECONDS)
     asks = settings.llm_context_tokens is None
-    # before the probe, which forgets them so that they are tried again
+    # Before the probe, which deletes these findings to test them again
     known = EndpointCapabilities(served_name, store)
     await known.recall(endpoint)
     tools = [tool_name(key) for key in known.adjustments.bad_tools]
     try:
         probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
-        finding = failed_as_said(part, error)
-        # a remedy that names a command of the chat helps nobody at a shell
+        finding = failed_with_error(part, error)
+        # A remedy with a chat command is no help in a shell
         return [failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
-    judged = _judged(part, name, probed, settings.llm_context_tokens, tools)
-    return [judged, *(_tried(part, trial) for trial in probed.trials)]
+    judged = _report_model(part, name, probed, settings.llm_context_tokens, tools)
+    return [judged, *(_report_trial(part, trial) for trial in probed.trials)]
 
 
-def _tried(part: str, trial: Trial) -> Finding:
+def _report_trial(part: str, trial: Trial) -> Finding:
     found = str(trial).partition(": ")[2]
     return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
 
 
-def _judged(part: str, name: str, probed: Probed, configured: int | None, refused_tools: Collection[str]) -> Finding:
+def _report_model(
+    part: str, name: str, probed: Probed, configured: int | None, refused_tools: Collection[str]
+) -> Finding:
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
@@ -295,12 +294,12 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None, refuse
         return failed(part, f"{name} does not stream its answers", STREAMLESS)
     if Part.TOOLS in probed.refused:
         return warning(part, text, NO_TOOLS)
-    if tokens < SMALL_WINDOW:
+    if tokens < MIN_WINDOW_TOKENS:
         return warning(part, text, LARGER_WINDOW)
     return ok(part, text)
 
 
-def _embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
+def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
     settings = context.settings
     try:
         choice = choose_local(settings, catalogue)
@@ -309,7 +308,7 @@ def _embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
     try:
         check_engine()
     except EmbeddedModelError as error:
-        return failed_as_said("model", error)
+        return failed_with_error("model", error)
     local, weights = choice.model, choice.weights
     if not isinstance(local, LocalModel):
         return ok("model", f"The embedded model is {weights}; its engine loads")
@@ -326,7 +325,7 @@ CORRECT_FILE = (
 )
 
 
-async def tools(context: DoctorContext) -> list[Finding]:
+async def check_tools(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
     if config.trouble is not None:

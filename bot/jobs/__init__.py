@@ -1,1 +1,1 @@
-"""Work that goes on beside the turns."""
+"""Background jobs."""

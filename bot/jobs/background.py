@@ -1,4 +1,4 @@
-"""Work beside the turns: consolidations that are due, vectors of all that has none yet, learning from imports."""
+"""Background work: due consolidations, missing vectors, and learning from imports."""
 
 from __future__ import annotations
 
@@ -32,38 +32,36 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 ANSWER_SECONDS = 3.0
-"""How long /new waits for a consolidation before it answers and leaves it to go on by itself."""
+"""Time that /new waits for a consolidation before it answers and leaves it running in the background."""
 _GIVEN_UP = N_("I couldn't learn from an earlier conversation: I crashed on it twice. It can still be searched.")
 
-REVIEW_PAUSE, LONGEST_REVIEW_PAUSE = 5 * 60.0, 24 * 60 * 60.0
-"""Seconds without work after which facts that wait for a second look are looked at; twice as many each time that
-nothing came of it, so that a model that gives no answer is not asked for ever."""
+REVIEW_PAUSE_SECONDS, MAX_REVIEW_PAUSE_SECONDS = 5 * 60.0, 24 * 60 * 60.0
+"""Seconds without work before unverified facts are checked again. The pause doubles after each check without a result,
+so that an unusable model isn't asked for ever."""
 
 Quiet = Callable[[], Awaitable[None]]
-"""Waits until nobody waits for the model's answer."""
+"""Waits until no user is waiting for the model."""
 
-PAUSE = 30.0
-"""Seconds after which it is looked for what others, such as the command line, have added."""
-FIRST_RETRY, LAST_RETRY = 10.0, 600.0
-"""Seconds between tries while the embedder fails, doubled each time."""
+POLL_INTERVAL_SECONDS = 30.0
+"""Seconds between checks for new entries by other processes, such as the command line."""
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10.0, 600.0
+"""Seconds between attempts while the embedder fails, doubled each time."""
 
 
 async def always_quiet() -> None:
-    """The Quiet of a model that answers many at a time."""
+    """Return at once, for models that handle many requests at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An ended conversation."""
-
     messages: int
-    learned: tuple[Notice, ...] = ()  # what is to be told of it
-    goes_on: bool = False  # what is learned comes later
+    learned: tuple[Notice, ...] = ()
+    continues: bool = False  # Whether learning goes on in the background
 
 
 @dataclass(eq=False)
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished."""
+    """Consolidates due conversations, including those that an earlier run left unfinished."""
 
     consolidation: ConsolidationService
     notices: PendingNotices
@@ -72,12 +70,12 @@ class BackgroundConsolidation:
     jobs: JobLog
     tasks: BackgroundTasks
     _due: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _stays: bool = field(default=False, init=False)
+    _is_running: bool = field(default=False, init=False)
 
     def start(self) -> None:
-        """Begin with what is due already. Only programs that stay do this."""
+        """Start with conversations that are due already. One-off commands don't call this."""
         self._due.set()
-        self._stays = True
+        self._is_running = True
         self.tasks.start(self._run(), "consolidation")
 
     async def compacted(self, done: Compacted) -> None:
@@ -85,24 +83,24 @@ class BackgroundConsolidation:
         self._due.set()
 
     async def end_conversation(self, session: Session) -> Ended:
-        """Consolidate the current conversation of a session, and end it.
+        """Consolidate the current conversation of a session and end it.
 
-        A program that stays waits ANSWER_SECONDS for what is learned, then lets it go on and has the owner told
-        later; one that ends with its answer waits to the end.
+        The running bot waits ANSWER_SECONDS for the result, then goes on in the background and announces the result
+        later. A one-off command waits to the end.
         """
         due = await self.consolidation.mark_current_due(session)
-        done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
+        done, continues = (None, False) if due is None else await self._first_try(due, session.owner)
         messages = await self.consolidation.end_conversation(session)
         learned = done.notices if done is not None and self.notices.tells(session.id) else []
-        return Ended(messages, tuple(learned), goes_on)
+        return Ended(messages, tuple(learned), continues)
 
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
-        """Consolidate a conversation that is about to end: what came of it in time, and whether it goes on."""
+        """Consolidate a conversation that is about to end. Return the result so far, and whether it still runs."""
         work = asyncio.create_task(self.consolidation.first_try(conversation_id), name="first try")
         try:
-            await asyncio.wait([work], timeout=ANSWER_SECONDS if self._stays else None)
+            await asyncio.wait([work], timeout=ANSWER_SECONDS if self._is_running else None)
         except asyncio.CancelledError:
-            work.cancel()  # it is still due
+            work.cancel()
             self._due.set()
             raise
         if not work.done():
@@ -124,7 +122,7 @@ class BackgroundConsolidation:
         await self._announce(owner, done)
 
     async def _run(self) -> None:
-        until_review = Backoff(LONGEST_REVIEW_PAUSE, REVIEW_PAUSE)
+        until_review = Backoff(MAX_REVIEW_PAUSE_SECONDS, REVIEW_PAUSE_SECONDS)
         while True:
             await wait_at_most(self._due, until_review.next())
             try:
@@ -138,7 +136,7 @@ class BackgroundConsolidation:
                 log.exception("background_consolidation_failed")
 
     async def review(self) -> bool:
-        """Have the facts looked at that wait for a second look; whether anything came of it."""
+        """Check unverified facts again. Return True if anything was learned."""
         try:
             await self.quiet()
             reviewed = await self.consolidation.review()
@@ -151,38 +149,38 @@ class BackgroundConsolidation:
             await self._announce(owner, done)
         return any(done.learned for _, done in reviewed)
 
-    async def due_of(self, owner: str) -> frozenset[int]:
-        """The conversations of an owner with something to consolidate, for a program that ends with its answer."""
-        # only this owner's: what is due of others may be in work in a running bot
+    async def find_pending_ids(self, owner: str) -> frozenset[int]:
+        """Return the conversations of an owner that are due, for a one-off command."""
+        # Those of other owners may be in progress in a running bot
         return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
-        """Consolidate everything that is due, or of that `only` these conversations."""
+        """Consolidate all due conversations, or those in `only`."""
         for conversation_id, owner in await self.consolidation.pending():
             if only is not None and conversation_id not in only:
                 continue
             try:
-                await self._announce(owner, await self._when_quiet(conversation_id, owner))
+                await self._announce(owner, await self._run_when_quiet(conversation_id, owner))
             except Exception:
-                # it is still due at the next start; the others need not wait for it
+                # It stays due for the next start. Go on with the others
                 log.exception("background_consolidation_failed", conversation=conversation_id)
 
-    async def _when_quiet(self, conversation_id: int, owner: str) -> Consolidated | None:
+    async def _run_when_quiet(self, conversation_id: int, owner: str) -> Consolidated | None:
         while True:
             await self.quiet()
             try:
-                # counted before it runs, so that a conversation that crashes the program is given up, not tried at each
-                # start
-                async with self.jobs.attempt(f"consolidation {conversation_id}") as may:
-                    if may:
+                # The attempt is counted before it runs. Otherwise a conversation that crashes the program would be
+                # tried again at each start
+                async with self.jobs.attempt(f"consolidation {conversation_id}") as is_allowed:
+                    if is_allowed:
                         return await self.consolidation.run(conversation_id)
-                    await self._leave(conversation_id, owner)
+                    await self._give_up(conversation_id, owner)
                     return None
             except Postponed:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
-    async def _leave(self, conversation_id: int, owner: str) -> None:
-        """Give a conversation up over which the program was killed again and again, and tell whose it is."""
+    async def _give_up(self, conversation_id: int, owner: str) -> None:
+        """Give up on a conversation that crashed the program repeatedly, and notify its owner."""
         log.error("consolidation_given_up", conversation=conversation_id)
         await self.consolidation.leave(conversation_id)
         with use_language(await self.languages.of_chat(owner)):
@@ -190,18 +188,18 @@ class BackgroundConsolidation:
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
         if done is not None:
-            # in the language of the chat that it is the memory of; of a shared one nobody chose any
+            # In the language of the owner's chat. A shared memory has none
             with use_language(await self.languages.of_chat(owner)):
                 await self.notices.add(owner, *done.notices)
 
 
 class BackgroundEmbedding:
-    """Makes vectors while nobody waits for the model; what fails is tried again, for as long as it takes."""
+    """Creates vectors while no user waits for the model. Failures are retried indefinitely."""
 
-    def __init__(self, embedding: Embedding, quiet: Quiet, first_retry: float = FIRST_RETRY) -> None:
+    def __init__(self, embedding: Embedding, quiet: Quiet, first_retry: float = FIRST_RETRY_SECONDS) -> None:
         self._embedding = embedding
         self._quiet = quiet
-        self._backoff = Backoff(LAST_RETRY, first_retry)
+        self._backoff = Backoff(LAST_RETRY_SECONDS, first_retry)
         self._due = asyncio.Event()
         self.trouble: str | None = None
 
@@ -216,7 +214,7 @@ class BackgroundEmbedding:
 
     async def _run(self) -> None:
         while True:
-            # before the work: what is added meanwhile wakes it again
+            # Before the work, so that entries added during it wake it again
             self._due.clear()
             try:
                 await self.run_pending()
@@ -225,10 +223,10 @@ class BackgroundEmbedding:
                 await self._backoff.wait()
             else:
                 self._backoff.reset()
-                await wait_at_most(self._due, PAUSE)
+                await wait_at_most(self._due, POLL_INTERVAL_SECONDS)
 
     async def run_pending(self) -> None:
-        """Make all that are missing. Raises MnemeError where that fails; `trouble` says so till it goes well again."""
+        """Create all missing vectors. Raises MnemeError, which `trouble` describes until the next success."""
         try:
             await self._quiet()
             while await self._embedding.some():
@@ -239,13 +237,17 @@ class BackgroundEmbedding:
             raise
 
 
-IMPORT_PAUSE = 10 * 60.0
-"""Seconds after which it is looked for what the command line has asked for, and for the tokens of a new day."""
+IMPORT_POLL_SECONDS = 10 * 60.0
+"""Seconds between checks for requests by the command line, and for the token budget of a new day."""
 
 
 @dataclass(eq=False)
 class BackgroundImportLearning:
-    """Learns from what was asked for. quiet: waits until nobody waits for the model's answer."""
+    """Learns from imported conversations on request.
+
+    Args:
+        quiet: waits until no user is waiting for the model.
+    """
 
     learning: ImportLearning
     database: Database
@@ -259,14 +261,14 @@ class BackgroundImportLearning:
         tasks.start(self._run(), "learning from imports")
 
     async def request(self, owner: str) -> int:
-        """Have the newest imported conversations of an owner learned from; how many those are."""
+        """Request learning from the newest imported conversations of an owner. Return their number."""
         count = await request_learning(self.database, owner)
         self._requested.set()
         return count
 
     async def _run(self) -> None:
         while True:
-            await wait_at_most(self._requested, IMPORT_PAUSE)
+            await wait_at_most(self._requested, IMPORT_POLL_SECONDS)
             self._requested.clear()
             try:
                 await self.run_requested()
@@ -274,7 +276,6 @@ class BackgroundImportLearning:
                 log.exception("learning_from_imports_failed")
 
     async def run_requested(self) -> None:
-        """Learn from all that was asked for, as far as today's tokens go."""
         learned: Counter[str] = Counter()
         try:
             while True:
@@ -287,7 +288,7 @@ class BackgroundImportLearning:
                     return
                 learned[done.owner] += done.memories
         finally:
-            # also where a later step failed: what was learned waits for the owner's word
+            # Even after a failure, since the facts learned so far await confirmation
             for owner, count in learned.items():
                 if count:
                     with use_language(await self.languages.of_chat(owner)):

@@ -1,4 +1,4 @@
-"""Judges captures after the turns, one message after the other, while nobody waits for the model."""
+"""Judges captured facts in the background, one message after the other."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_WAITING = 200
-"""Messages that wait to be judged. Older ones are left to the consolidation of their conversations."""
+"""Maximum queue length. Older messages are left to the consolidation of their conversations."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10 * 60.0, 24 * 60 * 60.0
-"""Pauses after which corrections without a judgement are looked at again."""
 
 
 @dataclass(eq=False)
 class BackgroundCapture:
-    """Judges what was found in the messages of finished turns, and announces it with the next answer."""
+    """Judges facts captured in finished turns, and adds a notice to the next answer."""
 
     review: CaptureReview
     notices: PendingNotices
@@ -41,18 +40,16 @@ class BackgroundCapture:
     _work: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Begin with the corrections that an earlier run left. Only programs that stay do this."""
+        """Start with the corrections that an earlier run left. One-off commands don't call this."""
         self.tasks.start(self._retry(), "corrections")
 
     def hear(self, heard: Heard, turn_id: int) -> None:
-        """Have judged what was found in a message of a committed turn."""
         if heard.is_empty:
             return
         self._waiting.append((heard, turn_id))
         self._begin()
 
     async def idle(self) -> None:
-        """Wait until nothing waits to be judged."""
         while self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
 

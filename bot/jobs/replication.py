@@ -1,4 +1,4 @@
-"""The replica while the bot runs: Litestream as a child of ours, what waits for it, and whether we still hold it."""
+"""Replication of the database while the bot runs: Litestream as a child process, and the lease on the replica."""
 
 from __future__ import annotations
 
@@ -35,25 +35,21 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 JOB = "replica"
-LOOK_EVERY = 300.0
-"""Seconds between two looks whether the replica can be written and is still ours; each writes one row."""
-FILES_EVERY = 1.0
-"""Seconds between two looks at the files that people edit."""
+CHECK_INTERVAL_SECONDS = 300.0
+FILES_CHECK_INTERVAL_SECONDS = 1.0
 _FILES_SHARE = 50
-"""A look at the files takes at most the fiftieth part of the time."""
-TOO_OLD = timedelta(hours=1)
-"""The owner is warned when the replica is older."""
-WAIT_SECONDS = 5.0
-"""How long Telegram's next updates wait for the replica of the ones before, and a reply for its own."""
-LOOK_SECONDS = 20.0
-"""How long a look waits for the replica."""
+"""Checking the files takes at most 1/50 of the time."""
+MAX_AGE = timedelta(hours=1)
+"""Age of the replica at which the owner is warned."""
+SYNC_TIMEOUT_SECONDS = 5.0
+"""Timeout for replicating updates before the next ones are fetched, or a reply before it is sent."""
+CHECK_TIMEOUT_SECONDS = 20.0
 RETRY_SECONDS = 0.1
-REST_SECONDS = 30.0
-"""For so long nothing waits for a replica that did not answer."""
-STOP_SECONDS = 15.0
-"""How long Litestream may take to send what is left."""
-# Becomes Litestream, and has itself told to end when the bot is killed, as by a stop: it then sends what is left.
-# 1 is PR_SET_PDEATHSIG, 15 is SIGTERM; other systems know no such thing.
+PAUSE_SECONDS = 30.0
+"""Pause after a timeout, during which nothing waits for the replica."""
+STOP_TIMEOUT_SECONDS = 15.0
+# Executes Litestream, and has the kernel terminate it gracefully if the bot dies, so that it still sends pending data.
+# 1 is PR_SET_PDEATHSIG, 15 is SIGTERM. Only Linux supports this.
 _CHILD = """
 import ctypes, os, sys
 if sys.platform == "linux":
@@ -63,7 +59,12 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 class Replication:
-    """Keeps the replica of a database. tell: tells the owner that it is so old; is_behind: it can't be written now."""
+    """Runs the replication of a database.
+
+    Attributes:
+        tell: notifies the owner of the age of an outdated replica.
+        is_behind: whether the replica can't be written at the moment.
+    """
 
     def __init__(
         self, replica: Replica, database: Database, copies: FileCopies | None, jobs: JobLog, clock: Clock
@@ -77,8 +78,8 @@ class Replication:
         self.is_behind = False
         self._synced_at: datetime | None = None
         self._taken_by: str | None = None
-        self._has_told = False
-        self._rests_until = 0.0
+        self._has_warned = False
+        self._paused_until = 0.0
         self._files_due = 0.0
         self._process: asyncio.subprocess.Process | None = None
         self._client: httpx.AsyncClient | None = None
@@ -88,26 +89,26 @@ class Replication:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Replicate for as long as the context is open, by a machine that holds the replica; at its end all is sent."""
-        # Litestream replicates the write-ahead log, and no other program may checkpoint what it has not read
+        """Replicate until the context ends, and send pending data then. This machine must hold the lease."""
+        # Litestream replicates the write-ahead log, so no other process may checkpoint it
         await self._database.leave_checkpoints()
         self._synced_at = await self._jobs.ran_at(JOB)
-        with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # a socket's path has to be short
+        with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # The path of a socket has to be short
             socket = Path(name) / "litestream"
             transport = httpx.AsyncHTTPTransport(uds=str(socket))
             async with httpx.AsyncClient(transport=transport, base_url="http://litestream", timeout=60) as client:
                 self._client = client
                 self._tasks.start(self._keep_alive(socket), "replication")
-                self._tasks.every(LOOK_EVERY, self.look, "replica")
-                self._tasks.every(FILES_EVERY, self._look_at_files, "file copies")
+                self._tasks.every(CHECK_INTERVAL_SECONDS, self.check, "replica")
+                self._tasks.every(FILES_CHECK_INTERVAL_SECONDS, self._check_files, "file copies")
                 try:
                     yield
                 finally:
-                    # while Litestream still runs, so that the last edits reach the replica
+                    # While Litestream still runs, so that the last edits are replicated
                     if self._copies is not None:
                         with contextlib.suppress(StoreError):
                             await self._copies.look()
-                    # before the process: _keep_alive would start another
+                    # Before the process, which _keep_alive would start again
                     await self._tasks.close()
                     async with self._changing:
                         await self._end()
@@ -115,61 +116,60 @@ class Replication:
 
     @property
     def age(self) -> timedelta | None:
-        """How long ago all that was committed stood in the replica; None for never."""
+        """Return the time since the replica was complete, or None if it never was."""
         return None if self._synced_at is None else max(timedelta(), self._clock() - self._synced_at)
 
-    async def synced(self, patience: float = WAIT_SECONDS) -> bool:
-        """Wait until all that is committed stands in the replica; False where that can't be had within `patience`."""
-        # without its replica the bot serves as it would without one, so nothing waits again soon after a failure
-        if self._client is None or time.monotonic() < self._rests_until:
+    async def wait_for_sync(self, max_seconds: float = SYNC_TIMEOUT_SECONDS) -> bool:
+        """Wait until all commits are replicated. Return False after `max_seconds`."""
+        # The bot works without its replica, so after a timeout nothing waits for a while
+        if self._client is None or time.monotonic() < self._paused_until:
             return False
-        # from before the wait, as what is committed during it may be missing there
+        # The time before the wait, since later commits may be missing
         began, reason = self._clock(), "it did not answer"
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(max_seconds):
                 await self._ready.wait()
-                while (trouble := await self._sync(self._client, patience)) is not None:
-                    reason = trouble  # as while it starts
+                while (trouble := await self._sync(self._client, max_seconds)) is not None:
+                    reason = trouble  # For example, Litestream is starting
                     await asyncio.sleep(RETRY_SECONDS)
         except TimeoutError:
             if not self.is_behind:
                 log.warning("replica_behind", reason=reason)
             self.is_behind = True
-            self._rests_until = time.monotonic() + REST_SECONDS
+            self._paused_until = time.monotonic() + PAUSE_SECONDS
             return False
-        self.is_behind, self._synced_at, self._has_told = False, began, False
+        self.is_behind, self._synced_at, self._has_warned = False, began, False
         return True
 
-    async def _sync(self, client: httpx.AsyncClient, patience: float) -> str | None:
-        """Have Litestream send what is committed; why it could not."""
-        request = {"path": str(self._database.path), "wait": True, "timeout": max(1, round(patience))}
+    async def _sync(self, client: httpx.AsyncClient, max_seconds: float) -> str | None:
+        """Have Litestream replicate all commits. Return the reason if it failed."""
+        request = {"path": str(self._database.path), "wait": True, "timeout": max(1, round(max_seconds))}
         try:
             answer = await client.post("/sync", json=request)
         except httpx.HTTPError as error:
             return type(error).__name__
         return None if answer.is_success else answer.text
 
-    async def look(self) -> None:
-        """Bring the replica up to date and see whether it is still ours; the owner is told where it is too old."""
+    async def check(self) -> None:
+        """Update the replica and check the lease. Notify the owner if the replica is too old."""
         if not self.is_behind:
-            # so it can be told from elsewhere that this machine lives; while that fails, the age outlasts a restart
+            # The replicated time shows other machines that this one is alive
             await self._jobs.mark(JOB, self._clock())
-        # a look tries again even where others do not yet
-        self._rests_until = 0.0
-        await self.synced(LOOK_SECONDS)
-        if self.age is not None and self.age > TOO_OLD and not self._has_told and self.tell is not None:
+        # Ignore the pause after a timeout
+        self._paused_until = 0.0
+        await self.wait_for_sync(CHECK_TIMEOUT_SECONDS)
+        if self.age is not None and self.age > MAX_AGE and not self._has_warned and self.tell is not None:
             await self.tell(self.age)
-            self._has_told = True
-        # a replica out of reach tells nothing: only a lease of another machine ends this one
+            self._has_warned = True
+        # Only another machine's lease ends this bot, not an unreachable replica
         with contextlib.suppress(ReplicaUnreachable):
             lease = await self._replica.lease()
             if lease is not None and not self._replica.holds(lease):
                 self._taken_by = f"{lease.machine} since {lease.at}"
 
-    async def check_lease(self, *, look: bool = False) -> None:
-        """Raises ConfigurationError where another machine has taken over. look: ask the replica now."""
-        if look:
-            await self.look()
+    async def check_lease(self, *, refresh: bool = False) -> None:
+        if refresh:
+            await self.check()
         if self._taken_by is not None:
             raise ConfigurationError(
                 f"The replica is held by {self._taken_by}, which has taken over: this machine must not go on with the"
@@ -178,18 +178,18 @@ class Replication:
 
     @contextlib.asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Keep Litestream from reading the database, and have nothing of what it read left on this disk."""
-        if self._client is None:  # another program of ours may run it
+        """Keep Litestream from reading the database, and delete its local copies at the end."""
+        if self._client is None:
             yield
             return
-        # the lock keeps _keep_alive from starting another meanwhile
+        # The lock keeps _keep_alive from starting another process
         async with self._changing:
-            # ended and started again: Litestream's own stop and start would miss what is changed meanwhile
+            # End the process, since Litestream's own pause would miss changes made during it
             await self._end()
             try:
                 yield
             finally:
-                # the folder itself stays: by it other programs of ours know who checkpoints
+                # The folder itself stays, since it shows other processes that Litestream does the checkpoints
                 await asyncio.to_thread(shutil.rmtree, local_state(self._database.path) / "ltx", ignore_errors=True)
 
     async def _keep_alive(self, socket: Path) -> None:
@@ -199,10 +199,10 @@ class Replication:
                 process = await self._begin(socket)
             began = time.monotonic()
             await process.wait()
-            if self._process is process:  # it was not us
+            if self._process is process:
                 log.warning("litestream_ended", status=process.returncode)
                 self._ready.clear()
-                if time.monotonic() - began > REST_SECONDS:
+                if time.monotonic() - began > PAUSE_SECONDS:
                     backoff.reset()
                 await backoff.wait()
 
@@ -213,31 +213,31 @@ class Replication:
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
-            process_group=0,  # Ctrl-C is for the bot
+            process_group=0,  # Ctrl-C is for the bot only
         )
-        assert process.stdin is not None, "it was asked for"  # noqa: S101  # states what asyncio guarantees
-        # on standard input, since they hold keys, which neither a file nor the list of processes may show
+        assert process.stdin is not None, "it was asked for"  # noqa: S101  # Guaranteed by asyncio
+        # On standard input, since the settings contain keys, which must not appear in files or process lists
         process.stdin.write(self._replica.settings(self._database.path, str(self._replica.number), socket=control))
         process.stdin.close()
         self._ready.set()
         return process
 
     async def _end(self) -> None:
-        # forgotten first, so that _keep_alive does not take this for a crash
+        # First, so that _keep_alive doesn't take this for a crash
         process, self._process = self._process, None
         self._ready.clear()
         if process is None or process.returncode is not None:
             return
-        process.terminate()  # it sends what is left
+        process.terminate()
         try:
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await process.wait()
         except TimeoutError:
             log.warning("litestream_killed", remedy="what it had not sent is sent after the next start")
             process.kill()
             await process.wait()
 
-    async def _look_at_files(self) -> None:
+    async def _check_files(self) -> None:
         if self._copies is None or time.monotonic() < self._files_due:
             return
         began = time.monotonic()

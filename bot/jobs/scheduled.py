@@ -1,4 +1,4 @@
-"""What is done by the clock for as long as the program runs: reminders, offers, tidying, cleaning up."""
+"""Scheduled jobs of the running bot: reminders, offers, weekly consolidation and maintenance."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-DAY = 24 * 60 * 60.0
-MINUTE = 60.0
-REMINDERS_PAUSE = 5.0
-"""Seconds between two looks at what is due: two reads of an index, whatever clock, zone or other process changed it."""
+DAY_SECONDS = 24 * 60 * 60.0
+MINUTE_SECONDS = 60.0
+REMINDERS_INTERVAL_SECONDS = 5.0
+"""Seconds between checks for due reminders. Each reads an index twice, so it notices any change of clock or zone."""
 WEEKLY = "weekly consolidation"
 DATES = "dates that come near"
-DATES_EVERY = timedelta(hours=23)
-"""A little less than a day, so that it does not wander through the day."""
+DATES_INTERVAL = timedelta(hours=23)
+"""A little less than a day, so that delays don't add up."""
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _GIVEN_UP = N_("I couldn't tidy the memory: I crashed on it twice. I'll try again in a week.")
 
@@ -49,7 +49,7 @@ def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class WeeklySchedule:
-    """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime."""
+    """Runs the weekly consolidation at its hour, or at the next start if the bot was off."""
 
     weekly: WeeklyConsolidation
     jobs: JobLog
@@ -59,23 +59,23 @@ class WeeklySchedule:
     at: Rule
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Begin with what a downtime missed. Only programs that stay do this."""
+        """Start with a run that was missed. One-off commands don't call this."""
         log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
-        tasks.every(MINUTE, self.run_if_due, WEEKLY)
+        tasks.every(MINUTE_SECONDS, self.run_if_due, WEEKLY)
 
     async def run_if_due(self) -> bool:
-        """Tidy everybody's memory if the hour has come since the last time; whether it was done."""
+        """Consolidate the memory of all owners if a run is due. Return True if it was."""
         now = self.clock()
         ran_at = await self.jobs.ran_at(WEEKLY)
         if ran_at is None or ran_at > now:
-            # the first start, or a clock that was set back: the next hour that comes is the next time
+            # At the first start, or after the clock was set back, wait for the next hour
             await self.jobs.mark(WEEKLY, now)
             return False
         due = self.at.after(ran_at)
         if due is None or due > now:
             return False
         await self._tidy()
-        # last of all: a run that is killed is due at the next start, and finds done what it had done
+        # Last, so that an interrupted run is due at the next start, which skips finished work
         await self.jobs.mark(WEEKLY, now)
         log.info("weekly_consolidation_done")
         return True
@@ -83,8 +83,8 @@ class WeeklySchedule:
     async def _tidy(self) -> None:
         for owner in await self.weekly.owners():
             try:
-                async with self.jobs.attempt(f"{WEEKLY} of {owner}") as may:
-                    done = await self.weekly.run(owner) if may else None
+                async with self.jobs.attempt(f"{WEEKLY} of {owner}") as is_allowed:
+                    done = await self.weekly.run(owner) if is_allowed else None
                 if done is None:
                     log.error("weekly_consolidation_given_up", owner=owner)
                 with use_language(await self.languages.of_chat(owner)):
@@ -92,28 +92,28 @@ class WeeklySchedule:
                     if summary:
                         await self.notices.add(owner, Notice(summary))
             except Exception:
-                # the next week tries again; the others need not go without
+                # Next week it is tried again. Go on with the other owners
                 log.exception("weekly_consolidation_failed", owner=owner)
 
 
 @dataclass(eq=False)
 class DateOffers:
-    """Looks once a day, however often the program is started, for dates that a reminder may be offered for."""
+    """Searches once a day for dates in memory to offer a reminder for, no matter how often the program starts."""
 
     near: NearDates
     jobs: JobLog
-    is_wanted: Callable[[str], bool]  # whether a session is offered anything
+    is_wanted: Callable[[str], bool]
     clock: Clock
 
     async def run_if_due(self) -> bool:
-        """Look, if that was not done today; whether it was."""
+        """Search if that wasn't done today. Return True if it was done now."""
         now = self.clock()
-        before = await self.jobs.ran_at(DATES)
-        # a clock that was set back counts as due
-        if before is not None and before <= now < before + DATES_EVERY:
+        ran_at = await self.jobs.ran_at(DATES)
+        # If the clock was set back, a search is due
+        if ran_at is not None and ran_at <= now < ran_at + DATES_INTERVAL:
             return False
-        async with self.jobs.attempt(DATES) as may:
-            if may:
+        async with self.jobs.attempt(DATES) as is_allowed:
+            if is_allowed:
                 await self.near.offer(self.is_wanted)
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
@@ -121,30 +121,35 @@ class DateOffers:
         return True
 
 
-def begin_reminding(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
-    """Have a channel tell what is due, at once and as each hour comes. offers None: nothing is offered."""
-    tasks.every(REMINDERS_PAUSE, tell, "reminders")
+def start_reminders(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
+    """Check for due reminders now and repeatedly.
+
+    Args:
+        tell: delivers what is due through a channel.
+        offers: None if no dates are offered.
+    """
+    tasks.every(REMINDERS_INTERVAL_SECONDS, tell, "reminders")
     if offers is not None:
-        tasks.every(REMINDERS_PAUSE, offers.run_if_due, DATES)
+        tasks.every(REMINDERS_INTERVAL_SECONDS, offers.run_if_due, DATES)
 
 
 @dataclass(eq=False)
 class Maintenance:
-    """Removes old mail, entries whose undo has run out and traces of deletions; looks whether the database is whole."""
+    """Removes old mail, entries that can't be restored any more, and traces of deletions. Checks the database."""
 
     pruning: Pruning
     ledger: Ledger
-    soundness: IntegrityCheck
+    integrity: IntegrityCheck
     traces: PendingErasures
 
-    async def begin(self) -> None:
-        """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
-        if self.soundness.is_quick:
-            await self.soundness.examine()
+    async def run_at_start(self) -> None:
+        """Run at the start. Raises StoreError if the database is damaged. A long check is postponed."""
+        if self.integrity.is_quick:
+            await self.integrity.examine()
         await self.run()
 
     async def run(self) -> None:
-        """Do it once. What goes wrong, such as a full disk, is logged: the next time does it."""
+        """Run once. Failures such as a full disk are logged, and the next run tries again."""
         try:
             await self.ledger.purge()
             pruned = await self.pruning.prune()
@@ -154,21 +159,21 @@ class Maintenance:
             log.debug("housekeeping_done", rows=pruned)
 
     async def remove_traces(self) -> None:
-        """Finish the deletions whose traces are left. What can't be done now is logged, and done the next time."""
+        """Complete deletions that left traces. Failures are logged, and the next run tries again."""
         try:
             await self.traces.remove()
         except StoreError as error:
             log.warning("traces_left", reason=str(error))
 
     def start(self, tasks: BackgroundTasks) -> None:
-        """Do it daily from now on, and look for traces every minute. Only programs that stay do this."""
-        at_once = not self.soundness.is_quick  # else it was looked at just now
-        tasks.every(DAY, self._daily, "housekeeping", at_once=at_once)
-        tasks.every(MINUTE, self.remove_traces, "traces", at_once=False)
+        """Run daily, and remove traces every minute. One-off commands don't call this."""
+        at_once = not self.integrity.is_quick
+        tasks.every(DAY_SECONDS, self._daily, "housekeeping", at_once=at_once)
+        tasks.every(MINUTE_SECONDS, self.remove_traces, "traces", at_once=False)
 
     async def _daily(self) -> None:
         try:
-            await self.soundness.examine()
+            await self.integrity.examine()
         except StoreError as error:
-            log.error("database_damaged", reason=str(error))  # the sentence says it all
+            log.error("database_damaged", reason=str(error))  # Its text says what to do
         await self.run()

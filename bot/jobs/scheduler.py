@@ -1,4 +1,4 @@
-"""APScheduler, as no change of the machine's clock can stop it."""
+"""APScheduler, made robust against changes of the machine's clock."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
-LONGEST_WAIT = 60.0
-"""Seconds at most until the scheduler asks the wall clock again what is due."""
+MAX_WAIT_SECONDS = 60.0
+"""Maximum number of seconds before the scheduler reads the clock again."""
 
 
-class Again(BaseTrigger):  # type: ignore[misc]  # the library has no types
-    """Due some seconds after it was last looked at.
+class Again(BaseTrigger):  # type: ignore[misc]  # The library has no types
+    """Fires some seconds after the last check.
 
-    APScheduler's own IntervalTrigger counts from a start, which lies in the future once the clock is set back: then
-    it waits until the clock has caught up.
+    APScheduler's IntervalTrigger counts from a start time. After the clock is set back, that lies in the future, and
+    the trigger waits until the clock has caught up.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -25,18 +25,18 @@ class Again(BaseTrigger):  # type: ignore[misc]  # the library has no types
         return now + self._pause
 
 
-class SteadyScheduler(AsyncIOScheduler):  # type: ignore[misc]  # the same
-    """Waits by the event loop's clock, which nobody sets, and asks the wall clock anew each time what is due.
+class SteadyScheduler(AsyncIOScheduler):  # type: ignore[misc]  # As above
+    """Waits by the monotonic clock of the event loop, and reads the wall clock each time to find due jobs.
 
-    APScheduler alone works out once how long to wait, by the wall clock, so a clock set forward in between is noticed
-    late, and one set back delays every job by as much.
+    APScheduler itself computes the wait once from the wall clock. It would notice a clock set forward late, and delay
+    all jobs after a clock set back.
     """
 
     def _process_jobs(self) -> float:
         now = datetime.now(UTC)
         for job in self.get_jobs():
             due = job.trigger.get_next_fire_time(None, now)
-            if due < job.next_run_time:  # the clock was set back
+            if due < job.next_run_time:  # The clock was set back
                 job.modify(next_run_time=due)
         wait: float | None = super()._process_jobs()
-        return LONGEST_WAIT if wait is None else min(wait, LONGEST_WAIT)
+        return MAX_WAIT_SECONDS if wait is None else min(wait, MAX_WAIT_SECONDS)

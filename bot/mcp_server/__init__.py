@@ -1,4 +1,4 @@
-"""Memory for other programs, by the Model Context Protocol. Its modules need the extra `mcp`, and are imported late."""
+"""Memory for other programs, through the Model Context Protocol. Imported late, since it needs the extra `mcp`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from config.errors import ConfigurationError
 
 
 def check_packages() -> None:
-    """Raises ConfigurationError where the packages of the extra are missing."""
+    """Raise ConfigurationError if the packages of the extra are missing."""
     if importlib.util.find_spec("mcp") is None:
         raise ConfigurationError("Serving memory to other programs needs the package mcp: see docs/mcp.md.")

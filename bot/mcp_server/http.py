@@ -1,4 +1,4 @@
-"""/mcp of `mneme run`: memory for programs that show a token, by streamable HTTP."""
+"""/mcp of `mneme run`: memory for programs with a token, over streamable HTTP."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 MAX_REQUEST_BYTES = 1_000_000
-"""Length of a request: an entry of 20,000 characters takes a tenth."""
+"""Maximum size of a request. An entry of 20,000 characters takes a tenth of it."""
 
 
 class BearerToken:
-    """Lets requests through that show the token; all others are answered 401, and nothing of them is read."""
+    """ASGI middleware that answers requests without the token with 401, without reading them."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -56,28 +56,33 @@ class BearerToken:
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _space, token = headers.get("authorization", "").partition(" ")
-        # as bytes: compare_digest refuses text that is not ASCII
+        # As bytes, since compare_digest accepts only ASCII text
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
 
 def mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequence[BaseRoute] = ()) -> Starlette:
-    """What is served, `others` beside it. url: the address outside, where a web server in front passes it on.
+    """Create the MCP application.
 
-    Each request stands for itself, in the protocol of 2026-07-28 and those before, so nothing is held between them.
+    Each request is independent of others, in the protocol of 2026-07-28 and earlier ones, so nothing is stored
+    between them.
+
+    Args:
+        url: the public address, if there is a reverse proxy.
+        others: further routes to serve.
     """
     manager = StreamableHTTPSessionManager(
         server,
         json_response=True,
         stateless=True,
-        security_settings=_only_from(url),
+        security_settings=_security_settings(url),
         max_request_body_size=MAX_REQUEST_BYTES,
     )
-    # nothing is sent that was not asked for: who would listen (GET), or end a session (DELETE), is told 405
+    # The server sends nothing unrequested, so listening (GET) and ending a session (DELETE) get 405
     guarded = BearerToken(manager.handle_request, token)
     return Starlette(routes=[Route(PATH, guarded, methods=["POST"]), *others], lifespan=lambda _: manager.run())
 
 
-def mcp_of(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
+def create_mcp_app(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
     settings = app.settings
 
     async def owner_of() -> str:
@@ -87,11 +92,11 @@ def mcp_of(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
     return mcp_app(server, token, settings.web_url, others)
 
 
-def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:
-    """Accepts requests that name this machine or the address outside, and no others."""
-    # a web page can point a name of its own at 127.0.0.1, and the browser would let it in
-    here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
-    hosts, origins = [*here], [f"http://{name}" for name in here]
+def _security_settings(url: HttpUrl | None) -> TransportSecuritySettings:
+    """Accept only requests that name this machine or the public address."""
+    # Other web pages can point their domain at 127.0.0.1, and the browser would allow it
+    local_hosts = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
+    hosts, origins = [*local_hosts], [f"http://{name}" for name in local_hosts]
     if url is not None:
         hosts.append(host_header(url))
         origins.append(f"{url.scheme}://{host_header(url)}")

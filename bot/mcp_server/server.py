@@ -1,4 +1,4 @@
-"""The MCP server: whose memory it serves, what it lists, how requests become calls. The same over every transport."""
+"""The MCP server, independent of the transport: owner, tools, resources and calls."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     Request = ServerRequestContext[Any]
 
 OwnerLookup = Callable[[], Awaitable[str]]
-"""Whose memory is served. Raises MnemeError or ConfigurationError where that is not clear."""
+"""Returns the owner of the served memory. Raises MnemeError or ConfigurationError if that is unclear."""
 
-AT_ONCE = 8
-"""Requests that are worked on at a time: each reads the database a dozen times, which a chat's answer waits behind."""
+MAX_CONCURRENT_REQUESTS = 8
+"""Maximum number of concurrent requests. Each reads the database a dozen times, which delays answers in chats."""
 LONG_TERM = f"{MEMORY}long-term"
 INSTRUCTIONS = """\
 The long-term memory of one person, kept by Mneme, their assistant in a chat: what they said, and what is remembered \
@@ -109,24 +109,24 @@ class _Serving:
         self._memory = tools
         self._owner_of = owner_of
         self._tools = {tool.name: tool for tool in (*tools.reading, tools.learning, tools.forgetting)}
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._room = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def list_tools(self, request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[self._listed(tool) for tool in self._tools.values()])
+        return ListToolsResult(tools=[self._describe_tool(tool) for tool in self._tools.values()])
 
     async def call_tool(self, request: Request, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            there = ", ".join(self._tools)
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}; there are: {there}.")
+            names = ", ".join(self._tools)
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}; there are: {names}.")
         try:
             async with self._room:
-                # programs read English, whatever language the chat has
+                # Programs read English, regardless of the chat's language
                 with use_language(SOURCE):
                     owner = await self._owner_of()
                     result = await tool.call(ToolContext(owner, owner), json.dumps(params.arguments or {}))
         except (MnemeError, ConfigurationError) as error:
-            # as a result the calling model reads it; an error of the protocol reaches its program only
+            # As a result, the calling model can read it. A protocol error would only reach its program
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
         return CallToolResult(content=[TextContent(text=str(result))])
 
@@ -159,7 +159,7 @@ class _Serving:
             raise MnemeError(f"There is no {uri[:80]}: there is {LONG_TERM}, {ENTRIES}NAME and {MESSAGES}NUMBER.")
         return await self._memory.entry(owner, name), "application/json"
 
-    def _listed(self, tool: Tool) -> ListedTool:
+    def _describe_tool(self, tool: Tool) -> ListedTool:
         spec = tool.spec
         reads = tool in self._memory.reading
         return ListedTool(
@@ -169,35 +169,38 @@ class _Serving:
             annotations=ToolAnnotations(
                 read_only_hint=reads,
                 destructive_hint=tool is self._memory.forgetting,
-                idempotent_hint=True,  # what is known, or gone, is so afterwards too
+                idempotent_hint=True,  # A repeated call changes nothing more
                 open_world_hint=False,
             ),
         )
 
 
 async def served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
-    """The owner of `named` or MCP_OWNER, else the only one or the bot owner's chat. Raises ConfigurationError."""
+    """Return the owner `named` or MCP_OWNER, else the only owner, else the bot owner's chat.
+
+    Raises ConfigurationError if that is unclear.
+    """
     owners = await memory.stats.owners()
     named = named or settings.mcp_owner
     if named is not None:
         if named not in owners:
-            raise ConfigurationError(f"{named} has no memory here: {_listed(owners)}.")
+            raise ConfigurationError(f"{named} has no memory here: {_describe_owners(owners)}.")
         return named
     if settings.memory_scope is MemoryScope.SHARED:
         return SHARED_OWNER
     if len(owners) == 1:
         return owners[0]
     claimed = await AccessList(memory.database, TELEGRAM, system_clock).owners()
-    # the ids of groups are negative
+    # Ids of groups are negative
     people = claimed or [user for user in settings.telegram_allowed_ids if user > 0]
     if len(people) == 1:
         return Address(TELEGRAM, str(people[0])).owner
-    if not owners and settings.telegram_bot_token is None:  # as `mneme chat` has it, where nothing else is set up
+    if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
         return console_address("local").owner
     raise ConfigurationError(
-        f"It is not clear whose memory is meant: {_listed(owners)}; name one with --owner or MCP_OWNER."
+        f"It is not clear whose memory is meant: {_describe_owners(owners)}; name one with --owner or MCP_OWNER."
     )
 
 
-def _listed(owners: list[str]) -> str:
+def _describe_owners(owners: list[str]) -> str:
     return f"there is that of {', '.join(owners)}" if owners else "nobody has talked with the bot yet"

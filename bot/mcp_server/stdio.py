@@ -1,4 +1,4 @@
-"""`mneme mcp`: memory for the program that started this one, over standard input and output."""
+"""`mneme mcp`: memory for the program that started this process, over standard input and output."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from memory.facts.checker import FactChecker
 
 
 async def serve_stdio(named: str | None) -> None:
-    """Serve until the input ends. It works on the database itself, beside a bot that runs or none.
+    """Serve until the input ends. This opens the database directly, whether or not a bot is running.
 
-    named: the owner to serve, None for the one that the settings mean. What is learned is looked at by the bot that
-    runs, so that no model has to be loaded here. Raises ConfigurationError, or StoreError.
+    New facts are verified later by the running bot, so that no model has to be loaded here. Raises ConfigurationError
+    or StoreError.
+
+    Args:
+        named: the owner to serve, by default the one in the settings.
     """
-    # a thread waits for input, and would hold up the end that Python makes of Ctrl-C; a kill at any moment is harmless
+    # Without this, Ctrl-C would wait for the thread that reads the input. A kill at any time is harmless
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdin.isatty():
         typer.echo(

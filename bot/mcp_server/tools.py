@@ -1,7 +1,7 @@
-"""What other programs may ask of memory and do to it: the tools, and what they answer.
+"""The tools of the MCP server.
 
-They see what their owner would see with /memory and /recall. What they write is by the author `mcp`, and holds only
-where words that the user typed bear it out; all else waits for the user's word and stands in no prompt.
+They show what the owner sees with /memory and /recall. New facts get the author `mcp`. They are confirmed only if words
+that the user typed support them. All others wait for the user's confirmation and are not used in prompts.
 """
 
 from __future__ import annotations
@@ -42,33 +42,36 @@ if TYPE_CHECKING:
     from memory.search.search import Hit
     from memory.store.entry import Entry
 
-LONGEST_QUERY = 2_000
-"""Characters of a question, a name or a quote: more only takes time."""
-ANSWER_TOKENS = 8_000
-"""Tokens of one answer of memory_recall, or of a message's context."""
-RESULTS = 10
-"""How many results `search` gives."""
-TITLE_CHARACTERS = 100
+MAX_QUERY_CHARS = 2_000
+"""Maximum length of a query, a name or a quote. Longer ones only take more time."""
+MAX_ANSWER_TOKENS = 8_000
+"""Maximum number of tokens in an answer of memory_recall, or in the context of a message."""
+MAX_SEARCH_RESULTS = 10
+MAX_TITLE_CHARS = 100
 MEMORY = "memory://"
 ENTRIES, MESSAGES = f"{MEMORY}entries/", f"{MEMORY}messages/"
-# What `search` names its results by.
+# Ids of the results of `search`.
 _FETCHED = re.compile(rf"(?P<kind>entry|message):(?P<number>{NUMBER})")
 
-Query = Annotated[str, Field(max_length=LONGEST_QUERY)]
+Query = Annotated[str, Field(max_length=MAX_QUERY_CHARS)]
 
 
-class NotThere(MnemeError):
-    """What is asked for by its id is not there."""
+class NotFound(MnemeError):
+    """No memory or message has the requested id."""
 
 
 class MemoryTools:
-    """The tools over an installation's memory. checker: what looks at what is learned."""
+    """The tools for the memory of an installation.
+
+    Args:
+        checker: verifies new facts.
+    """
 
     def __init__(self, memory: MemoryServices, checker: FactChecker) -> None:
         self._memory = memory
         self._quoted = QuotedMessages(memory.database, memory.search)
         self._writes = CitedWrites(checker, memory.entries, memory.zone_of)
-        self._unlooked = CitedWrites(FactChecker(None), memory.entries, memory.zone_of)
+        self._unchecked_writes = CitedWrites(FactChecker(None), memory.entries, memory.zone_of)
         self.reading = [
             Tool(function) for function in (self.memory_recall, self.memory_get, self.search, self.fetch)
         ] + [stats_tool(memory.stats)]
@@ -87,14 +90,14 @@ class MemoryTools:
                 description="questions or words, each looked up by itself; the name of a memory reads it whole",
             ),
         ],
-        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = RESULTS,
+        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = MAX_SEARCH_RESULTS,
     ) -> str:
         """Search what the user said in earlier conversations and what is remembered of them, best first.
 
         Each line has its date and source. What is marked unconfirmed or superseded does not hold.
         """
-        shortened = [query[:LONGEST_QUERY] for query in queries]
-        page = await self._memory.reading.search(shortened, context.owner, Wanted(Filter(), 1, ANSWER_TOKENS))
+        shortened = [query[:MAX_QUERY_CHARS] for query in queries]
+        page = await self._memory.reading.search(shortened, context.owner, Wanted(Filter(), 1, MAX_ANSWER_TOKENS))
         return without_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
 
     async def memory_get(self, context: ToolContext, name: Query) -> str:
@@ -108,15 +111,15 @@ class MemoryTools:
         quote: Annotated[
             str,
             Field(
-                max_length=LONGEST_QUERY,
+                max_length=MAX_QUERY_CHARS,
                 description="the user's own words that say so, as they typed them in a conversation with Mneme",
             ),
         ] = "",
     ) -> str:
         """Remember a fact about the user. Without words of theirs that bear it out it waits until they confirm it."""
-        # before anything is looked up by it, or shown to a model
+        # Before it is used in a search or shown to a model
         refuse_secret(f"{text}\n{quote}")
-        checked = await self._checked(context, text, quote)
+        checked = await self._check_fact(context, text, quote)
         repeated = _first(checked.repeats)
         if checked.doubt is None and repeated is not None:
             return without_secrets(f"known already as {repeated.name}: {repeated.content}")
@@ -131,7 +134,7 @@ class MemoryTools:
             unconfirmed=checked.doubt,
             valid_until=checked.message.created_at if checked.message is not None and checked.is_past else None,
         )
-        # by its number: the name is its successor's, if somebody was faster
+        # By its id, since another change may have given the name to its successor
         learned = await self._memory.learning.learn(context.owner, new, f"#{replaced.id}" if replaced else None)
         return without_secrets(_outcome(learned))
 
@@ -142,14 +145,14 @@ class MemoryTools:
 
     async def search(self, context: ToolContext, query: Query) -> str:
         """Search the user's memories and conversations; gives ids, titles and addresses, to be read with fetch."""
-        results = await self._memory.recall.recall(query, context.owner, Filter(), RESULTS)
+        results = await self._memory.recall.recall(query, context.owner, Filter(), MAX_SEARCH_RESULTS)
         return _as_json({"results": [_result(result, query) for result in results]})
 
-    async def fetch(self, context: ToolContext, id: Query) -> str:  # noqa: A002  # as OpenAI's clients call it
+    async def fetch(self, context: ToolContext, id: Query) -> str:  # noqa: A002  # The name that OpenAI's clients use
         """Read one result of search whole, by its id."""
         match = _FETCHED.fullmatch(id)
         if match is None:
-            raise NotThere(f"there is no {id[:80]!r}: take an id that search has given")
+            raise NotFound(f"there is no {id[:80]!r}: take an id that search has given")
         number = int(match["number"])
         document: dict[str, object]
         if match["kind"] == "message":
@@ -161,10 +164,10 @@ class MemoryTools:
             }
         else:
             entry = await self._memory.entries.get(context.owner, f"#{number}")
-            values = _masked(entry_json(entry))
+            values = _mask_secrets(entry_json(entry))
             metadata = {key: str(value) for key, value in values.items() if value and key not in ("content", "name")}
             document = {
-                "title": _marked(entry.name, entry),
+                "title": _mark_title(entry.name, entry),
                 "text": values["content"],
                 "url": f"{ENTRIES}{percent_encoded(entry.name, safe='')}",
                 "metadata": metadata,
@@ -172,19 +175,18 @@ class MemoryTools:
         return _as_json({"id": id, **document})
 
     async def entry(self, owner: str, name: str) -> str:
-        """An entry in JSON. Raises MemoryRefused where nothing is called so."""
-        return _as_json(_masked(entry_json(await self._memory.entries.get(owner, name))))
+        """Return an entry as JSON. Raises MemoryRefused if there is no such name."""
+        return _as_json(_mask_secrets(entry_json(await self._memory.entries.get(owner, name))))
 
     async def conversation(self, owner: str, message: int) -> str:
-        """A message with its context. Raises NothingThere."""
-        passage = await self._memory.reading.around(message, owner, ANSWER_TOKENS)
+        """Return a message with its context. Raises NothingThere."""
+        passage = await self._memory.reading.around(message, owner, MAX_ANSWER_TOKENS)
         return without_secrets(passage.text)
 
     async def long_term(self, owner: str) -> str:
         return without_secrets(await self._memory.long_term.read(owner))
 
-    async def _checked(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
-        """What is to be learned with the verdict on it, by the messages around the one that holds the quote."""
+    async def _check_fact(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
         messages = await self._quoted.around(quote, context.owner)
         context = replace(context, messages=tuple(messages))
         memories: list[KnownMemory] = []
@@ -193,12 +195,12 @@ class MemoryTools:
             memories = await self._memory.facts.related(context.owner, [fact], messages[0].id or 0)
         try:
             return await self._writes.check(context, text, quote, memories)
-        except Postponed:  # a person waits for the model
-            return await self._unlooked.check(context, text, quote, memories)
+        except Postponed:  # A user is waiting for the model
+            return await self._unchecked_writes.check(context, text, quote, memories)
 
 
 def _first(memories: Sequence[KnownMemory]) -> Entry | None:
-    """The first of the typed memories among what a fact repeats or replaces; notes and lines of MEMORY.md stay."""
+    """Return the first typed memory that a fact repeats or replaces. Notes and lines of MEMORY.md are not changed."""
     return next((m.entry for m in memories if m.entry is not None and m.entry.kind in TYPED_KINDS), None)
 
 
@@ -216,8 +218,8 @@ def _outcome(learned: Learned) -> str:
     )
 
 
-def _marked(name: str, memory: Hit | Entry) -> str:
-    """A title that marks what no longer holds."""
+def _mark_title(name: str, memory: Hit | Entry) -> str:
+    """Mark a title as unconfirmed or superseded."""
     if memory.unconfirmed is not None:
         return f"[unconfirmed] {name}"
     return f"[superseded] {name}" if memory.superseded_by is not None else name
@@ -226,15 +228,15 @@ def _marked(name: str, memory: Hit | Entry) -> str:
 def _result(result: RecallResult, query: str) -> dict[str, str]:
     hit = result.hit
     if hit.name is None:
-        title = excerpt(result.text, QueryTerms(query), TITLE_CHARACTERS)
+        title = excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
         return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
-    title = f"{_marked(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), TITLE_CHARACTERS)}"
+    title = f"{_mark_title(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
     url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
     return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
 
 
-def _masked(values: dict[str, object]) -> dict[str, object]:
-    # before there is JSON around it: what announces a secret is looked for in the text itself
+def _mask_secrets(values: dict[str, object]) -> dict[str, object]:
+    # Before the conversion to JSON: secrets are recognized by the words around them
     return {key: without_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
 
 

@@ -1,1 +1,1 @@
-"""`mneme setup`: from nothing to a bot that runs."""
+"""`mneme setup`: configures a bot step by step."""

@@ -1,4 +1,4 @@
-"""Questions to a person at the terminal beyond those that typer has, and writing the answers into `.env`."""
+"""Questions at the terminal in addition to typer's, and writing of the answers to `.env`."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    """Tell the person something, broken between words at a terminal of any width."""
+    """Print a text, wrapped at word boundaries if this is a terminal."""
     console = Console()
     console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
 def ask_secret(question: str) -> str:
-    """An answer that is not echoed; empty for none. Where there is no terminal it is read like any other."""
+    """Ask for a secret without showing it. Without a terminal, read it like other input."""
     hidden = sys.stdin.isatty()
     return str(typer.prompt(question, default="", show_default=False, hide_input=hidden)).strip()
 
 
 def ask_url(question: str) -> str:
-    """An address of a server, asked for until it can be one; empty for none."""
+    """Ask for a server's address until it is valid. An empty string means none."""
     while True:
-        url = whole_url(typer.prompt(question, default="", show_default=False))
+        url = complete_url(typer.prompt(question, default="", show_default=False))
         if url is not None:
             return url
         say("That is no address: write it like http://localhost:8080/v1 or https://api.example.org/v1.")
 
 
-def whole_url(text: str) -> str | None:
-    """`text` with the scheme that it lacks and without what follows the base; None where it can't be an address."""
+def complete_url(text: str) -> str | None:
+    """Add a missing scheme to a URL, and remove the part behind its base. Return None for an invalid URL."""
     url = re.sub(r"(/chat/completions)?/*$", "", text.strip())
     if not url:
         return ""
-    if url.endswith(":"):  # nothing but a scheme
+    if url.endswith(":"):
         return None
     if "://" not in url:
-        url = f"{'http' if _is_near(urlsplit(f'//{url}').hostname or '') else 'https'}://{url}"
+        url = f"{'http' if _is_local(urlsplit(f'//{url}').hostname or '') else 'https'}://{url}"
     try:
         TypeAdapter(HttpUrl).validate_python(url)
     except ValidationError:
@@ -58,8 +58,8 @@ def whole_url(text: str) -> str | None:
     return url
 
 
-def _is_near(host: str) -> bool:
-    """Whether a host is this machine or one beside it, where servers speak plain HTTP."""
+def _is_local(host: str) -> bool:
+    """Return True if a host is on this machine or a local network, where servers use plain HTTP."""
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:
@@ -67,7 +67,6 @@ def _is_near(host: str) -> bool:
 
 
 def ask_number(question: str, highest: int) -> int:
-    """A number from 1 to `highest`; 1 without an answer."""
     while True:
         number = parse_number(str(typer.prompt(question, default="1")).strip())
         if number is not None and 1 <= number <= highest:
@@ -75,25 +74,25 @@ def ask_number(question: str, highest: int) -> int:
         say(f"A number from 1 to {highest} is needed.")
 
 
-def ask_one_of(question: str, names: list[str], most: int = 20) -> str:
-    """One of `names`, by its number or as it is written; without names, and for one that is not listed, any text."""
-    for number, name in enumerate(names[:most], 1):
+def ask_one_of(question: str, names: list[str], max_listed: int = 20) -> str:
+    """Ask for one of `names`, by number or name. Any other text is accepted too."""
+    for number, name in enumerate(names[:max_listed], 1):
         say(f"  {number:2} {name}")
-    if names[most:]:
-        say(f"     and {len(names) - most} more, by their names")
+    if names[max_listed:]:
+        say(f"     and {len(names) - max_listed} more, by their names")
     default = names[0] if len(names) == 1 else None
     answer = str(typer.prompt(f"{question} (number or name)" if names else question, default=default)).strip()
     at = parse_number(answer) or 0
-    return names[at - 1] if 1 <= at <= min(len(names), most) else answer
+    return names[at - 1] if 1 <= at <= min(len(names), max_listed) else answer
 
 
 def write_settings(env_file: Path, **values: str) -> None:
-    """Write settings into `env_file`, which only its owner may read; an empty value removes the setting.
+    """Write settings into `env_file`, which only its owner may read. An empty value removes the setting.
 
-    All of them or none: whatever interrupts this leaves the file as it was.
+    The file is replaced atomically, so an interruption leaves it unchanged.
     """
-    target = env_file.resolve()  # a link stays one
-    # beside the target: a rename is atomic only within one file system
+    target = env_file.resolve()  # Keep a symbolic link
+    # In the same folder, since a rename is atomic only within one file system
     draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
     try:
         draft.touch(mode=0o600)

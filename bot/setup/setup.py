@@ -1,7 +1,7 @@
-"""`mneme setup`: asks for what is missing, checks it live, writes `.env`, shows how to claim the bot.
+"""`mneme setup`: asks for missing settings, tests them, writes `.env`, and shows how to claim the bot.
 
-Nothing is written before it has been checked, and what belongs together is written at once: whoever leaves halfway
-has settings that work. Questions are asked outside of the event loop, or Ctrl-C would not end them.
+Settings are written only after a successful test, and related ones together, so that leaving halfway keeps a working
+configuration. Questions are asked outside of the event loop, which would swallow Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli.mcp import add_server, how_to_try, what_is_missing
-from bot.cli.start import settings_with_logging
+from bot.cli.mcp import add_server, list_missing, usage_hint
+from bot.cli.start import load_settings_with_logging
 from bot.local_choice import memory_bytes
-from bot.models import endpoint_and_model, uncounted_cost
+from bot.models import describe_uncounted_cost, endpoint_and_model
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
 from config.settings import Settings, load_settings, settings_file
@@ -42,27 +42,24 @@ if TYPE_CHECKING:
 
     from pipeline.local.local_servers import LocalServer
 
-MAX_UNMEASURED = 3
-"""Local models that are offered although they were not measured with this bot."""
-NAMED = 3
-"""Models of a server that are named in the line that offers it."""
+MAX_UNMEASURED_MODELS = 3
+MAX_NAMED_MODELS = 3
 
 
 Chosen = tuple[Endpoint, str]
-"""An endpoint, and the name of a model of it."""
 
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
-    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
+    """Configure a model, hosted or embedded. It is saved only after it has answered."""
     _choose_model(env_file, ports)
-    if (trouble := uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
+    if (trouble := describe_uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
         say(trouble)
 
 
 def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
     settings = load_settings(env_file)
     if settings.has_endpoint:
-        if _answers(endpoint_and_model(settings, settings.llm_model or ""), settings):
+        if _check_model(endpoint_and_model(settings, settings.llm_model or ""), settings):
             return
         if not typer.confirm("Choose another model?", default=True):
             return
@@ -76,7 +73,7 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
                 write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL=name)
             say(f"{chosen.name} it is: `mneme model pull {chosen.name}` fetches it.")
             return
-        if _answers(chosen, settings):
+        if _check_model(chosen, settings):
             endpoint, model = chosen
             url = endpoint.base_url or ""
             write_settings(env_file, OPENAI_BASE_URL=url, OPENAI_API_KEY=endpoint.api_key, LLM_MODEL=model)
@@ -84,19 +81,19 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
 
 
 def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalModel:
-    """Offer what there is, first the model servers of this machine, last the embedded models."""
     fitting = load_catalogue().fitting(memory_bytes())
     embedded = [model for model in fitting if model.is_measured]
-    embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED]
+    embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
     lines = [
-        f"{server.name} on this machine ({server.listed(NAMED)}): free, private; quality and memory are its model's."
+        f"{server.name} on this machine ({server.listed(MAX_NAMED_MODELS)}): "
+        "free, private; quality and memory are its model's."
         for server in servers
     ]
     lines += [
         "A service or another server, by its address: the best answers, no memory here; a service costs and reads all.",
     ]
     lines += [
-        f"The embedded model {local.name}, {_promise(local)}, free, private;"
+        f"The embedded model {local.name}, {_describe_quality(local)}, free, private;"
         f" {local.size_bytes / 1e9:.1f} GB to fetch, {local.resident_bytes / 1e9:.1f} GB of memory."
         for local in embedded
     ]
@@ -110,15 +107,15 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
         server = servers[number - 1]
         return Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models))
     if number == len(servers) + 1:
-        return _elsewhere()
+        return _ask_endpoint()
     return embedded[number - len(servers) - 2]
 
 
-def _promise(local: LocalModel) -> str:
+def _describe_quality(local: LocalModel) -> str:
     return f"for trying: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
 
 
-def _elsewhere() -> Chosen:
+def _ask_endpoint() -> Chosen:
     url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI's own)") or None
     key = ask_secret("API key (not shown; empty: none)" if url else "API key of OpenAI (not shown)")
     while not key and url is None:
@@ -126,7 +123,7 @@ def _elsewhere() -> Chosen:
     endpoint = Endpoint(url, key or NO_KEY)
     names = asyncio.run(listed_models(endpoint))
     if not names and url is not None and not urlsplit(url).path:
-        # most servers have their API under /v1, and most people leave that away
+        # Most servers have their API under /v1, which users often omit
         below = Endpoint(f"{url}/v1", endpoint.api_key)
         names = asyncio.run(listed_models(below))
         endpoint = below if names else endpoint
@@ -135,8 +132,8 @@ def _elsewhere() -> Chosen:
     return endpoint, ask_one_of("Model", names or [])
 
 
-def _answers(chosen: Chosen, settings: Settings) -> bool:
-    """Try the model and print what works. Return whether it answers; if not, the reason is printed."""
+def _check_model(chosen: Chosen, settings: Settings) -> bool:
+    """Test a model and print what works, or why it doesn't. Return True if it answers."""
     endpoint, model = chosen
 
     async def check() -> Probed:
@@ -159,29 +156,29 @@ def _answers(chosen: Chosen, settings: Settings) -> bool:
     return True
 
 
-OFFERED = ("search", "pages")
-"""The presets of tools that need nothing more to be known."""
-# The file with the settings of a bot that deploy/install.sh has installed, by the bot's name.
+OFFERED_PRESETS = ("search", "pages")
+"""Presets of tools that need no configuration."""
+# The settings file of a bot installed by deploy/install.sh, which contains the bot's name.
 _SERVER = re.compile(r"/etc/mneme/([a-z][a-z0-9-]*)\.env")
 _TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{20,}")
 
 
 class NotAccepted(MnemeError):
-    """Telegram does not know the token."""
+    """Telegram rejected the token."""
 
 
 class NotReached(MnemeError):
-    """Telegram can't be asked."""
+    """Telegram could not be reached."""
 
 
 def run_setup() -> None:
-    """Lead a person to a bot that runs. Raises typer's Abort where they leave."""
-    settings_with_logging(quiet=True)  # the log stays out of the questions
+    """Configure a bot interactively. Raises typer's Abort if the user leaves."""
+    load_settings_with_logging(quiet=True)  # Keep the log out of the questions
     env_file = settings_file()
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
-    bot = _telegram(env_file)
+    bot = _set_up_telegram(env_file)
     set_up_model(env_file)
-    _tools(env_file)
+    _offer_tools(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
     if bot is None:
         server = _bot_on_server(env_file)
@@ -191,27 +188,26 @@ def run_setup() -> None:
         asyncio.run(_show_claim(load_settings(env_file), bot, _bot_on_server(env_file)))
 
 
-def _tools(env_file: Path) -> None:
-    """Offer the servers of tools that need no key, once: whoever has any knows where they are."""
+def _offer_tools(env_file: Path) -> None:
     settings = load_settings(env_file)
     path = settings.mcp_file
-    # memory's own tools are as many as an embedded model can handle
+    # An embedded model can handle only the tools of the memory
     if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
         return
-    say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED) + ".")
+    say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED_PRESETS) + ".")
     while True:
         name = str(typer.prompt("Tool (empty: none)", default="", show_default=False)).strip()
         if not name:
             return
-        if name in OFFERED:
+        if name in OFFERED_PRESETS:
             add_server(path, name, PRESETS[name].entry(()))
-            say(" ".join([f"{name} is in {path}.", *what_is_missing(PRESETS[name]), how_to_try(name)]))
+            say(" ".join([f"{name} is in {path}.", *list_missing(PRESETS[name]), usage_hint(name)]))
             return
-        say(f"{' or '.join(OFFERED)} is needed, or nothing.")
+        say(f"{' or '.join(OFFERED_PRESETS)} is needed, or nothing.")
 
 
-def _telegram(env_file: Path) -> str | None:
-    """Have a token that Telegram accepts; the bot's name. None without one: then there is the console."""
+def _set_up_telegram(env_file: Path) -> str | None:
+    """Configure a token that Telegram accepts. Return the bot's name, or None if the user wants only the console."""
     settings = load_settings(env_file)
     token_before = settings.telegram_bot_token.get_secret_value() if settings.telegram_bot_token else ""
     token = token_before
@@ -255,7 +251,7 @@ async def _bot_name(settings: Settings, token: str) -> str:
 
 
 def _bot_on_server(env_file: Path) -> str | None:
-    """The name of the bot that is set up on a server; None at a checkout."""
+    """Return the name of a bot that was installed on a server, or None in a checkout."""
     server = _SERVER.fullmatch(str(env_file))
     return server[1] if server is not None else None
 
@@ -273,23 +269,23 @@ async def _show_claim(settings: Settings, bot: str, server: str | None) -> None:
     unit = "mneme" if server == "mneme" else f"mneme@{server}"
     command = "mneme run" if server is None else f"sudo systemctl restart {unit}"
     say(f"Start the bot with `{command}`. To make it yours, open this within {hours} hours:\n")
-    typer.echo(f"    {link}\n")  # a link must not be broken
+    typer.echo(f"    {link}\n")  # Not through rich, which would wrap the link
     console = Console()
     picture = qr_code(link)
     if console.is_terminal and console.width >= len(picture[0]):
-        # its own colours: on a light terminal it would otherwise be a negative
+        # With fixed colours, since on a light terminal it would be inverted
         console.print(Text("\n".join(picture), style="bright_white on black"))
     say(f"\nOr send @{bot}: /start {code}")
 
 
 def claim_link(bot: str, code: str) -> str:
-    """Where Telegram opens `bot` (its name without @) and sends it `/start CODE`."""
-    # Telegram takes up to 64 of the characters A-Z, a-z, 0-9, `_` and `-` as a code
+    """Return the link that opens a bot (its name without @) in Telegram and sends `/start CODE`."""
+    # Telegram accepts codes of up to 64 characters A-Z, a-z, 0-9, `_` and `-`
     return f"https://t.me/{bot}?start={code}"
 
 
 def qr_code(text: str) -> list[str]:
-    """`text` as a QR code, in lines of half blocks with the quiet zone that cameras need around it."""
+    """Render a QR code as lines of half blocks, with the quiet zone around it that cameras need."""
     import segno
 
     picture = io.StringIO()

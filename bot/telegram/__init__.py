@@ -1,4 +1,4 @@
 """The Telegram channel."""
 
 CHANNEL = "telegram"
-"""Its name, with which the ids of its sessions begin."""
+"""Name of the channel, with which the ids of its sessions begin."""

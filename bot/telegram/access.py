@@ -1,4 +1,4 @@
-"""Who may come in, and what those are told who may not; what happens to the groups that the bot is in."""
+"""Access control: admission of users and groups, answers to strangers, and groups that change their id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from telegram.error import TelegramError
 from bot.commands.command import parse_command
 from bot.commands.people import admission_buttons
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, readable, reason_of, send_part
+from bot.telegram.calls import SendFailed, describe_error, get_chat_id, readable, send_part
 from bot.telegram.rendering import render
 from config.texts import N_, _, use_language
 from memory.access import CODE_ATTEMPTS, Tally
@@ -56,24 +56,24 @@ _MEMORY = N_(", and the facts and wishes that I learn from them")
 
 
 def introduction(me: User, *, remembers: bool) -> str:
-    """What a group is told when the bot is added. remembers: whether it keeps more than conversations."""
+    """Return the bot's introduction to a group. With `remembers` it mentions that the bot learns facts."""
     return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
 
-def added_to(update: Update) -> tuple[int, User] | None:
-    """The group that the bot was added to, and who added it; None for anything else."""
+def parse_addition(update: Update) -> tuple[int, User] | None:
+    """Return the group to which the bot was added and the user who added it, or None for other updates."""
     change = update.my_chat_member
     if change is None or change.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP):
         return None
-    if _is_in(change.old_chat_member) or not _is_in(change.new_chat_member):
+    if _is_member(change.old_chat_member) or not _is_member(change.new_chat_member):
         return None
     return change.chat.id, change.from_user
 
 
-def group_move(update: Update) -> tuple[int, int] | None:
-    """The former and the present id of a group that became a supergroup; None for anything else.
+def parse_migration(update: Update) -> tuple[int, int] | None:
+    """Return the former and the new id of a group that became a supergroup, or None for other updates.
 
-    The last message of the group says it, and the first one of the supergroup. Both are Telegram's own.
+    Telegram reports it in the last message of the group and the first one of the supergroup.
     """
     message = update.message
     if message is None:
@@ -85,81 +85,79 @@ def group_move(update: Update) -> tuple[int, int] | None:
     return None
 
 
-def _is_in(member: ChatMember) -> bool:
+def _is_member(member: ChatMember) -> bool:
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
     return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)
 
 
 class ChatMigrations:
-    """Knows which groups have another id now, and moves what is kept of them."""
+    """Tracks groups that have a new id, and moves their data."""
 
     def __init__(self, moving: ChatMigration, runner: SessionRunner) -> None:
         self._moving = moving
         self._runner = runner
         self._present: dict[int, int] = {}
-        self._on_the_way: set[int] = set()
+        self._moving_ids: set[int] = set()
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
-        moves = await self._moving.known(CHANNEL)
-        self._present = {int(former): int(present) for former, present in moves.items()}
+        migrations = await self._moving.known(CHANNEL)
+        self._present = {int(former): int(present) for former, present in migrations.items()}
 
-    def former_of(self, chat: int) -> set[int]:
+    def find_former_ids(self, chat: int) -> set[int]:
         return {former for former, present in self._present.items() if present == chat}
 
     def is_known(self, former: int, present: int) -> bool:
-        """Whether a group has moved there already."""
         return self._present.get(former) == present
 
-    def is_on_the_way(self, chat: int) -> bool:
-        """Whether a group is being moved from or to that id: what arrives meanwhile waits in the inbox."""
-        return chat in self._on_the_way
+    def is_moving(self, chat: int) -> bool:
+        """Return True if a group is being moved from or to that id. Its updates wait in the inbox."""
+        return chat in self._moving_ids
 
-    def sent_on(self, letter: IncomingMessage) -> IncomingMessage:
-        """A letter that was written under the former id of its chat, as one to the present one.
+    def redirect(self, message: IncomingMessage) -> IncomingMessage:
+        """Address a message to the new id of its chat, if the chat has moved.
 
-        Messages are counted anew there, so the number of this one means nothing any more.
+        Message numbers start again in the new chat, so the message loses its number.
         """
-        present = self._present.get(chat_of(letter.arrival.address))
+        present = self._present.get(get_chat_id(message.arrival.address))
         if present is None:
-            return letter
-        address = replace(letter.arrival.address, chat_id=str(present))
-        return replace(letter, arrival=replace(letter.arrival, address=address, message_id=None))
+            return message
+        address = replace(message.arrival.address, chat_id=str(present))
+        return replace(message, arrival=replace(message.arrival, address=address, message_id=None))
 
     async def follow(self, former: int, present: int) -> bool:
-        """Move what is kept of a group; whether it goes on under its new id. Raises StoreError.
+        """Move the data of a group. Return True if that worked. Raises StoreError.
 
-        What runs there is ended uncommitted, and comes again from the inbox under the new id.
+        Running turns are cancelled without a commit and start again from the inbox under the new id.
         """
         old, new = Address(CHANNEL, str(former)), Address(CHANNEL, str(present))
         async with self._one_at_a_time:
             if self.is_known(former, present):
                 return True
-            self._on_the_way |= {former, present}
+            self._moving_ids |= {former, present}
             has_moved = False
             try:
-                await self._runner.let_go(old.owner)
+                await self._runner.suspend_chat(old.owner)
                 has_moved = await self._moving.move(old, new)
             finally:
                 if has_moved:
                     self._present[former] = present
                 else:
-                    self._runner.take_back(old.owner)
-                self._on_the_way.clear()
+                    self._runner.resume_chat(old.owner)
+                self._moving_ids.clear()
             return has_moved
 
 
-MOST_A_MINUTE = 10
-"""Sentences for strangers in any minute: what Telegram lets us send is for those who may come in."""
-MINUTE = 60.0
-MOST_WAITING = 100
-"""Strangers who wait to be told something; who comes while it is full is told when they write again."""
-PATIENCE = 5.0
-"""Seconds that one sentence may take."""
+MAX_PER_MINUTE = 10
+"""Messages to strangers per minute. The rest of Telegram's rate limit is for users."""
+MINUTE_SECONDS = 60.0
+MAX_WAITING = 100
+"""Maximum number of strangers in the queue. While it is full, others get an answer when they write again."""
+SEND_TIMEOUT_SECONDS = 5.0
 
-MOST_ASKED = 3
-"""How many of those in TELEGRAM_ALLOWED_IDS are asked about a stranger, where nobody has claimed the bot."""
+MAX_ASKED_OWNERS = 3
+"""Maximum number of users in TELEGRAM_ALLOWED_IDS who are asked about a stranger if the bot has no owner."""
 _WELCOME = N_("Welcome! This bot is yours now, and nobody else can use that code. Write to me!")
 _WRONG_CODE = N_(
     "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
@@ -188,28 +186,27 @@ _STRANGER = N_(
 
 
 class Strangers:
-    """Tells strangers something, each once, and only so many of them a minute."""
+    """Sends messages to strangers at a limited rate, by default one to each."""
 
     def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._told = Tally()
-        self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MOST_WAITING)
-        self._moments: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        self._counts = Tally()
+        self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MAX_WAITING)
+        self._moments: deque[float] = deque(maxlen=MAX_PER_MINUTE)
         tasks.start(self._work(), "strangers")
 
-    def tell(self, whom: int, say: Callable[[], Awaitable[None]], times: int = 1) -> bool:
-        """Say something to a stranger who was told something less than `times` before; whether it will be said."""
-        if self._waiting.full() or self._told.of(whom) >= times:
+    def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
+        """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
+        if self._waiting.full() or self._counts.of(user_id) >= max_times:
             return False
-        self._told.add(whom)
+        self._counts.add(user_id)
         self._waiting.put_nowait(say)
         return True
 
     def pause(self) -> float:
-        """Seconds until the next one may be told."""
-        if len(self._moments) < MOST_A_MINUTE:
+        if len(self._moments) < MAX_PER_MINUTE:
             return 0
-        return max(0.0, self._moments[0] + MINUTE - self._now())
+        return max(0.0, self._moments[0] + MINUTE_SECONDS - self._now())
 
     async def _work(self) -> None:
         while True:
@@ -220,33 +217,35 @@ class Strangers:
 
     async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 await say()
         except SendFailed as failure:
             log.info("stranger_not_told", reason=failure.reason)
-            await asyncio.sleep(min(failure.pause, MINUTE))  # where Telegram's limit is reached, the owner goes first
+            await asyncio.sleep(min(failure.pause, MINUTE_SECONDS))  # At a rate limit, users take precedence
         except (StoreError, TimeoutError) as error:
             log.info("stranger_not_told", reason=type(error).__name__)
         except Exception:
-            log.exception("stranger_not_told")  # the next one is still to be told
+            log.exception("stranger_not_told")
 
 
 class GroupUnknown(MnemeError):
-    """Telegram can't be asked about a group."""
+    """Telegram did not answer a question about a group."""
 
 
 @dataclass(eq=False)
 class AccessControl:
-    """Lets in whom it should, and turns away everybody else, each once.
+    """Admits users and groups, and rejects strangers with one answer each.
 
-    allowed: the users and groups that the settings let in; remembers: whether memory is on; asks_for_role: whether the
-    owner says of who comes in if they belong to the family.
+    Args:
+        allowed: the users and groups that the settings admit.
+        remembers: whether memory is on.
+        asks_for_role: whether the owner decides if a new user belongs to the family.
     """
 
     bot: PollingBot
     outbox: OutboxSender
     access: AccessList
-    moves: ChatMigrations
+    migrations: ChatMigrations
     languages: Languages
     allowed: frozenset[int]
     remembers: bool
@@ -258,30 +257,26 @@ class AccessControl:
     def __post_init__(self) -> None:
         self.strangers = Strangers(self.tasks)
 
-    async def is_allowed(self, letter: IncomingMessage) -> bool:
-        """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
+    async def is_allowed(self, message: IncomingMessage) -> bool:
+        """Return True if the chat belongs to an admitted user or group. An empty list of ids admits no one.
 
-        A private chat has its person's number: a press there that is anybody else's is a stranger's.
+        The id of a private chat is that of its user, so a press there with another user id comes from a stranger.
         """
-        is_own = not letter.private or letter.user_id == chat_of(letter.arrival.address)
-        return is_own and await self.serves(letter.arrival.address.session_id)
+        is_own = not message.private or message.user_id == get_chat_id(message.arrival.address)
+        return is_own and await self.serves(message.arrival.address.session_id)
 
     async def serves(self, session_id: str) -> bool:
-        """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
-        chat = chat_of(Address.of(session_id))
-        # a person's own chat has the person's number
+        """Return True if a chat is still admitted. Access may have been revoked since."""
+        chat = get_chat_id(Address.of(session_id))
         return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
-        """Whether the settings let a chat in, by an id that it has or had."""
-        is_known = chat in self.allowed or self.moves.is_on_the_way(chat)
-        return is_known or not self.allowed.isdisjoint(self.moves.former_of(chat))
+        """Return True if the settings admit a chat under its present id or a former one."""
+        is_known = chat in self.allowed or self.migrations.is_moving(chat)
+        return is_known or not self.allowed.isdisjoint(self.migrations.find_former_ids(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
-        """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
-
-        Raises GroupUnknown.
-        """
+        """Return True for the user of a private chat, administrators of a group, and the owner. Raises GroupUnknown."""
         if arrival.speaker is None:
             return True
         user = int(arrival.speaker_id or 0)
@@ -289,66 +284,64 @@ class AccessControl:
             return True
         try:
             with readable():
-                member = await self.bot.get_chat_member(chat_of(arrival.address), user)
+                member = await self.bot.get_chat_member(get_chat_id(arrival.address), user)
         except TelegramError as error:
-            log.warning("group_unknown", reason=reason_of(error))
+            log.warning("group_unknown", reason=describe_error(error))
             raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def is_owner(self, user: int) -> bool:
-        """Whether the bot belongs to a user, who was not only let in."""
         return user in self.allowed or user in await self.access.owners()
 
-    async def reject(self, letter: IncomingMessage) -> None:
-        """Answer a stranger once, and a few wrong codes while there is one; with the right one the bot becomes theirs.
+    async def reject(self, message: IncomingMessage) -> None:
+        """Answer a stranger once, or a limited number of wrong codes. The right code makes the stranger the owner.
 
-        What is told and logged is bounded, or strangers could fill the disk and use up what Telegram lets us send.
+        Answers and log lines are limited. Otherwise strangers could fill the disk and use up Telegram's rate limit.
         """
-        user, chat = letter.user_id, chat_of(letter.arrival.address)
-        typed = letter.private and letter.arrival.provenance is Provenance.TYPED
-        name, code = parse_command(letter.arrival.text) if typed else ("", "")
+        user, chat = message.user_id, get_chat_id(message.arrival.address)
+        typed = message.private and message.arrival.provenance is Provenance.TYPED
+        name, code = parse_command(message.arrival.text) if typed else ("", "")
         if name == "start" and code:
             if await self.access.claim(user, code):
                 log.info("bot_claimed", user=user)
-                with use_language(letter.arrival.language):
-                    await self._answer(letter.arrival.address, _(_WELCOME))
+                with use_language(message.arrival.language):
+                    await self._answer(message.arrival.address, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
                 times = CODE_ATTEMPTS if await self.access.awaits_claim() else 1
-                self.strangers.tell(user, lambda: self._tell(letter.arrival, _WRONG_CODE, user_id=user), times)
+                self.strangers.tell(user, lambda: self._tell(message.arrival, _WRONG_CODE, user_id=user), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
-        if letter.private and not code:
-            self.strangers.tell(user, lambda: self._greet(letter))
+        if message.private and not code:
+            self.strangers.tell(user, lambda: self._greet(message))
 
-    async def _greet(self, letter: IncomingMessage) -> None:
-        """Tell a stranger how to come in, and ask the owner. Of what they wrote nothing is told, or kept."""
-        await self._tell(letter.arrival, _STRANGER, user_id=letter.user_id)
-        owners, user = await self._owners(), letter.user_id
+    async def _greet(self, message: IncomingMessage) -> None:
+        """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
+        await self._tell(message.arrival, _STRANGER, user_id=message.user_id)
+        owners, user = await self._owners(), message.user_id
         if not owners or not await self.access.is_to_be_asked_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.of_chat(address.owner)):
                 row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
-                text = _("{name} (id {user}) would like to use this bot.", name=letter.name, user=user)
+                text = _("{name} (id {user}) would like to use this bot.", name=message.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
 
     async def _owners(self) -> list[int]:
-        """Whom to tell what concerns the whole bot."""
-        # who stands in the settings was put there by the owner, or is the owner
+        # Ids in the settings belong to the owner or were added by the owner
         claimed = (await self.access.owners())[:1]
-        return claimed or sorted(user for user in self.allowed if user > 0)[:MOST_ASKED]
+        return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]
 
-    async def see_group(self, update: Update) -> None:
-        """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
-        if (added := added_to(update)) is not None:
+    async def handle_group_update(self, update: Update) -> None:
+        """Introduce the bot to a group that adds it, and follow a group that gets another id."""
+        if (added := parse_addition(update)) is not None:
             await self._introduce(*added)
-        if (move := group_move(update)) is not None:
+        if (move := parse_migration(update)) is not None:
             await self.follow(*move)
 
     async def _introduce(self, group: int, by: User) -> None:
-        """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
+        """Introduce the bot. In a group that isn't admitted, only an admitted user's invitation is answered."""
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
             with use_language(by.language_code):
@@ -360,31 +353,30 @@ class AccessControl:
             log.info("not_let_in", chat=group, user=by.id)
 
     async def follow(self, former: int, present: int) -> bool:
-        """Go on in a group under the id that Telegram has given it; whether that is so. Raises StoreError.
+        """Go on in a group under its new id. Return True if that worked. Raises StoreError.
 
-        The settings can't be changed from here, so the owner is asked to.
+        The bot can't change its settings, so it asks the owner to do it.
         """
         if former not in self.allowed:
             return False
-        if not self.moves.is_known(former, present):
+        if not self.migrations.is_known(former, present):
             log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
-            if not await self.moves.follow(former, present):
+            if not await self.migrations.follow(former, present):
                 return False
             if present not in self.allowed:
-                await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+                await self._notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
             self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
 
-    async def tell_of_refusals(self, duration: timedelta) -> None:
-        """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
-        await self._tell_owners(lambda: _(_REFUSED, duration=duration))
+    async def notify_of_refusals(self, duration: timedelta) -> None:
+        """Tell the owner that Telegram refused the token for a while and accepts it again. Raises StoreError."""
+        await self._notify_owners(lambda: _(_REFUSED, duration=duration))
 
-    async def tell_of_replica(self, age: timedelta) -> None:
-        """Tell the owner that the replica is so old. Raises StoreError."""
-        await self._tell_owners(lambda: _(_REPLICA_OLD, duration=age))
+    async def notify_of_replica_age(self, age: timedelta) -> None:
+        await self._notify_owners(lambda: _(_REPLICA_OLD, duration=age))
 
-    async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
-        """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
+    async def _notify_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
+        """Send a notice about the whole bot to each owner, or without an owner to the chat `or_else`."""
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
             with use_language(await self.languages.of_chat(address.owner)):
@@ -398,6 +390,6 @@ class AccessControl:
         await self._say(arrival.address, arrival.language, text, **values)
 
     async def _say(self, address: Address, language: str | None, text: str, **values: object) -> None:
-        # past the outbox, which would keep something of who was not let in
+        # Past the outbox, which would store data about a stranger
         with use_language(language):
             await send_part(self.bot, address, render(_(text, **values))[0])

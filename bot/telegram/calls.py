@@ -1,4 +1,4 @@
-"""The Bot API: its client, which takes no answer for granted, calls and what their failures mean, and files."""
+"""The Bot API client: calls, their errors, and files."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from telegram.error import (
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.features import edit_ephemeral, for_one, is_ephemeral, message_key
-from bot.telegram.rendering import Chunk, File, VoiceNote, unrendered
+from bot.telegram.features import edit_ephemeral, ephemeral_parameters, is_ephemeral, message_key
+from bot.telegram.rendering import Chunk, File, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED, RawUpdate
 from config.texts import _, in_line
 from config.waiting import Backoff
@@ -61,28 +61,29 @@ ALLOWED_UPDATES = [
     Update.GUEST_MESSAGE,
     STOPPED,
 ]
-READ_SECONDS = 30
-"""How long Telegram's answer to a poll may take once the poll is over."""
-MOST_UPDATES = 100
-"""Updates in one poll, the most that Telegram gives."""
+READ_TIMEOUT_SECONDS = 30
+MAX_UPDATES = 100
 
 
 class Unreadable(TelegramError):
-    """An answer that says that all went well can't be read.
+    """A successful answer could not be parsed.
 
-    foreign: it is a web page, or says nothing that Telegram does, so something on the way has answered. update: the
-    first one in it, as far as that can be told.
+    Args:
+        foreign: whether the answer isn't Telegram's, but for example a proxy's web page.
+
+    Attributes:
+        update: the first update in it, if that can be determined.
     """
 
     def __init__(self, reason: str, body: bytes = b"", *, foreign: bool = False) -> None:
         super().__init__(f"its answer can't be read ({reason})")
         self.foreign = foreign or body.lstrip().startswith(b"<")
-        self.update = RawUpdate.in_unreadable(body)
+        self.update = RawUpdate.find_in_invalid_json(body)
 
 
 @contextlib.contextmanager
 def readable() -> Iterator[None]:
-    """Whatever the library makes of an answer that it does not understand is raised as Unreadable."""
+    """Convert unexpected exceptions of the library to Unreadable."""
     try:
         yield
     except TelegramError:
@@ -92,11 +93,10 @@ def readable() -> Iterator[None]:
 
 
 class BotApiRequest(HTTPXRequest):
-    """The library's way to Telegram. Its own reading logs what it can't read, with what people have said in it."""
+    """The library's HTTP client, with a parser that doesn't log unreadable answers, which contain message texts."""
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
-        """The object in an answer. Raises Unreadable."""
         try:
             answer = json.loads(payload.decode("utf-8", "replace"))
         except (ValueError, RecursionError, MemoryError) as error:
@@ -107,17 +107,16 @@ class BotApiRequest(HTTPXRequest):
 
 
 class PollingBot(ExtBot[int]):
-    """The library's client with a poll that gives updates as they came.
+    """The library's client with a poll that returns raw updates.
 
-    Its own reads all of a poll or none, so that one that it can't read would hold up those behind it for ever, and
-    logs their text.
+    The library's own poll fails as a whole, so that one unreadable update blocks all later ones, and logs its text.
     """
 
-    async def poll(self, offset: int | None, seconds: int, most: int = MOST_UPDATES) -> list[RawUpdate]:
-        """The updates from `offset` on; waits so many seconds for the first one. Raises TelegramError."""
-        parameters = {"offset": offset, "timeout": seconds, "limit": most, "allowed_updates": ALLOWED_UPDATES}
+    async def poll(self, offset: int | None, seconds: int, limit: int = MAX_UPDATES) -> list[RawUpdate]:
+        """Return the updates from `offset` on, after at most `seconds`. Raises TelegramError."""
+        parameters = {"offset": offset, "timeout": seconds, "limit": limit, "allowed_updates": ALLOWED_UPDATES}
         with readable():
-            result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_SECONDS)
+            result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_TIMEOUT_SECONDS)
         if not isinstance(result, list):
             raise Unreadable("there is no list of updates in it")
         updates = []
@@ -125,49 +124,48 @@ class PollingBot(ExtBot[int]):
             try:
                 updates.append(RawUpdate.of(update))
             except ValueError:
-                log.error("update_without_number")  # it can be neither confirmed nor kept
+                log.error("update_without_number")  # It can neither be confirmed nor stored
         if result and not updates:
             raise Unreadable("no update in it has a number")
         return updates
 
 
-FILE_SECONDS = 60.0
-"""How long Telegram may take to store a file that it has been sent."""
-MOST_INSTEAD = 5
-"""Messages at most that stand for a file that a chat does not take."""
-LONGEST_FLOOD = 3600.0
-"""Seconds at most that an answer can make us wait, whatever it says."""
-REASON_CHARACTERS = 200
-"""So much is kept of what an answer says that went wrong: it may be a proxy's page."""
+UPLOAD_TIMEOUT_SECONDS = 60.0
+MAX_REPLACEMENT_MESSAGES = 5
+"""Maximum number of messages that replace a file if the chat accepts none."""
+MAX_FLOOD_PAUSE_SECONDS = 3600.0
+"""Maximum pause after a rate limit, even if Telegram asks for more."""
+MAX_REASON_CHARS = 200
+"""Maximum length of an error text. It may be a proxy's page."""
 
-LARGEST = 20 * 1024 * 1024
-"""Bytes of a file that Telegram lets bots fetch."""
-FETCH_SECONDS = 60
-"""How long one try may take in all."""
-FETCH_TRIES = 3
-LONGEST_PAUSE = 10.0
-"""Seconds that a fetch waits at the most when Telegram asks for patience."""
-AT_ONCE = 4
-"""Files that are in memory at the same time."""
+MAX_FILE_BYTES = 20 * 1024 * 1024
+"""Maximum size of a file that bots may download (Bot API)."""
+FETCH_TIMEOUT_SECONDS = 60
+MAX_FETCH_ATTEMPTS = 3
+MAX_FETCH_PAUSE_SECONDS = 10.0
+MAX_CONCURRENT_FILES = 4
 
 Markup = InlineKeyboardMarkup | ForceReply | None
-"""What may stand under a new message. Under one that is edited only an InlineKeyboardMarkup may."""
+"""Markup of a new message. An edited message accepts only InlineKeyboardMarkup."""
 
 
 class Trouble(StrEnum):
-    """Why a message was not confirmed: it did not arrive, it may have arrived, it never will."""
+    """Result of a failed delivery: it did not arrive, it may have arrived, or it never will."""
 
     LATER = "later"
     IN_DOUBT = "in doubt"
     NEVER = "never"
 
 
-@dataclass(slots=True)  # not frozen: a traceback is to be set on it
+@dataclass(slots=True)  # Not frozen, since Python sets the traceback
 class SendFailed(Exception):
-    """A message was not confirmed. pause: seconds that Telegram, or prudence, asks to wait.
+    """Telegram did not confirm a message.
 
-    blocked: the person has blocked the bot, or the group has removed it. moved_to: the id that the group has now.
-    unreadable: Telegram has answered that it arrived, in a form that can't be read.
+    Args:
+        pause: seconds to wait before the next attempt.
+        blocked: whether the user has blocked the bot, or the group has removed it.
+        moved_to: the new id of the group.
+        unreadable: whether Telegram's answer reports success but can't be parsed.
     """
 
     trouble: Trouble
@@ -178,25 +176,24 @@ class SendFailed(Exception):
     unreadable: bool = False
 
 
-def chat_of(address: Address) -> int:
+def get_chat_id(address: Address) -> int:
     return int(address.chat_id)
 
 
-def thread_of(address: Address) -> int | None:
+def get_thread_id(address: Address) -> int | None:
     return int(address.thread_id) if address.thread_id else None
 
 
-def placed_at(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
-    """The parameters of a new message that do not depend on what it holds."""
-    where: dict[str, Any] = {
-        "chat_id": chat_of(address),
-        "message_thread_id": thread_of(address),
+def message_parameters(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
+    parameters: dict[str, Any] = {
+        "chat_id": get_chat_id(address),
+        "message_thread_id": get_thread_id(address),
         "disable_notification": silent or None,
         "reply_markup": markup,
     }
     if reply_to and not is_ephemeral(reply_to):
-        where["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
-    return where
+        parameters["reply_parameters"] = ReplyParameters(int(reply_to), allow_sending_without_reply=True)
+    return parameters
 
 
 async def send_part(
@@ -209,58 +206,59 @@ async def send_part(
     silent: bool = False,
     receiver: str | None = None,
 ) -> str:
-    """Send one part of a reply, a message or a file; its id. Raises SendFailed. silent: without a sound.
+    """Send one part of a reply. Return the id of the message. Raises SendFailed.
 
-    receiver: who alone is to see it (`for_one`); by its id one can tell whether that is so.
+    silent: without a sound.
+    receiver: the only user who may see it (`ephemeral_parameters`). The id shows whether that worked.
     """
-    silent = silent or isinstance(part, VoiceNote)  # its text has had a sound
-    where = placed_at(address, None if receiver is not None else reply_to, markup, silent=silent)
+    silent = silent or isinstance(part, VoiceNote)  # Its text already made a sound
+    parameters = message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)
     if receiver is not None:
-        where["api_kwargs"] = for_one(receiver, reply_to)
-    words = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
+        parameters["api_kwargs"] = ephemeral_parameters(receiver, reply_to)
+    caption = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
 
     async def send(what: Chunk) -> str:
         if isinstance(part, Chunk):
-            message = await bot.send_message(text=what.text, entities=what.entities, **where)
+            message = await bot.send_message(text=what.text, entities=what.entities, **parameters)
         elif isinstance(part, VoiceNote):
             message = await bot.send_voice(
-                voice=part.content, filename="answer.ogg", read_timeout=FILE_SECONDS, **where
+                voice=part.content, filename="answer.ogg", read_timeout=UPLOAD_TIMEOUT_SECONDS, **parameters
             )
         else:
             message = await bot.send_document(
                 document=InputFile(part.content, filename=part.name),
                 caption=what.text or None,
                 caption_entities=what.entities,
-                read_timeout=FILE_SECONDS,
-                **where,
+                read_timeout=UPLOAD_TIMEOUT_SECONDS,
+                **parameters,
             )
         return message_key(message, int(receiver.partition(" ")[0]) if receiver is not None else None)
 
     try:
-        return await entities_or_plain(send, words)
+        return await entities_or_plain(send, caption)
     except SendFailed as failure:
         if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
-        # a group may let nobody send files: better the beginning as messages than nothing
+        # The group may forbid files, so send the beginning as messages
         log.warning("file_refused", reason=failure.reason)
-        chunks = unrendered(part.instead)[:MOST_INSTEAD]
+        chunks = split_plain(part.instead)[:MAX_REPLACEMENT_MESSAGES]
         return [await send_part(bot, address, chunk, receiver=receiver) for chunk in chunks][-1]
 
 
 async def edit_chunk(
     bot: Bot, address: Address, message_id: str, chunk: Chunk, markup: InlineKeyboardMarkup | None = None
 ) -> None:
-    """Give an earlier message of ours the text of `chunk`, and these buttons or none. Raises SendFailed."""
+    """Replace text and buttons of a sent message. Raises SendFailed."""
 
     async def edit(what: Chunk) -> str:
         if is_ephemeral(message_id):
             no_preview = {"link_preview_options": LinkPreviewOptions(is_disabled=True)}
             shown = no_preview | {"text": what.text, "entities": what.entities, "reply_markup": markup}
-            await edit_ephemeral(bot, "Text", chat_of(address), message_id, shown)
+            await edit_ephemeral(bot, "Text", get_chat_id(address), message_id, shown)
         else:
             await bot.edit_message_text(
                 what.text,
-                chat_id=chat_of(address),
+                chat_id=get_chat_id(address),
                 message_id=int(message_id),
                 entities=what.entities,
                 reply_markup=markup,
@@ -275,53 +273,51 @@ async def edit_chunk(
 
 
 async def edit_markup(bot: Bot, address: Address, message_id: str, markup: InlineKeyboardMarkup | None) -> None:
-    """Give an earlier message of ours these buttons or none. Raises TelegramError."""
     if is_ephemeral(message_id):
-        await edit_ephemeral(bot, "ReplyMarkup", chat_of(address), message_id, {"reply_markup": markup})
+        await edit_ephemeral(bot, "ReplyMarkup", get_chat_id(address), message_id, {"reply_markup": markup})
     else:
-        await bot.edit_message_reply_markup(chat_of(address), int(message_id), reply_markup=markup)
+        await bot.edit_message_reply_markup(get_chat_id(address), int(message_id), reply_markup=markup)
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:
-    """Whether nobody knows if what failed has arrived."""
-    failure = error if isinstance(error, SendFailed) else explained(error)
+    failure = error if isinstance(error, SendFailed) else to_send_failure(error)
     return failure.trouble is Trouble.IN_DOUBT
 
 
-def explained(error: TelegramError) -> SendFailed:
-    """What to do about an error of the Bot API."""
-    reason = reason_of(error)
+def to_send_failure(error: TelegramError) -> SendFailed:
+    """Convert an error of the Bot API to SendFailed, which says how to proceed."""
+    reason = describe_error(error)
     if isinstance(error, RetryAfter):
-        return SendFailed(Trouble.LATER, min(_seconds(error.retry_after), LONGEST_FLOOD), reason)
+        return SendFailed(Trouble.LATER, min(_seconds(error.retry_after), MAX_FLOOD_PAUSE_SECONDS), reason)
     if isinstance(error, Unreadable):
         return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.foreign)
     if isinstance(error, ChatMigrated):
         return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
     if isinstance(error, BadRequest | Forbidden | EndPointNotFound):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
-    return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
+    return SendFailed(Trouble.IN_DOUBT if _may_have_arrived(error) else Trouble.LATER, 1, reason)
 
 
-def reason_of(error: TelegramError) -> str:
-    """What an error says, as it may be logged and shown: in one line, and the token is in none of it."""
+def describe_error(error: TelegramError) -> str:
+    """Return the text of an error in one line and without the token, for log and user."""
     if isinstance(error, InvalidToken):
         return "the token is refused"
-    return in_line(str(error), REASON_CHARACTERS)
+    return in_line(str(error), MAX_REASON_CHARS)
 
 
-def _unanswered(error: TelegramError) -> bool:
-    """Whether a request may have been received and no answer to it was: an error that came back is an answer.
+def _may_have_arrived(error: TelegramError) -> bool:
+    """Return True if the request may have been received but wasn't answered. An HTTP error is an answer.
 
-    What happened on the way is known of the transport's own error, which the library keeps as the cause of its own.
+    The library raises its own error from the transport error.
     """
-    cause = error.__cause__
-    return isinstance(cause, httpx.HTTPError) and not isinstance(
-        cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
+    transport_error = error.__cause__
+    return isinstance(transport_error, httpx.HTTPError) and not isinstance(
+        transport_error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
     )
 
 
 async def entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
-    """What a call gives; it is called with plain text where Telegram can't parse the entities. Raises SendFailed."""
+    """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed."""
     try:
         with readable():
             try:
@@ -332,15 +328,14 @@ async def entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chun
                 log.warning("entities_refused", reason=error.message)
                 return await call(Chunk(chunk.text))
     except TelegramError as error:
-        raise explained(error) from error
+        raise to_send_failure(error) from error
 
 
 def _seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
-def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
-    """The buttons under a message; None where there are none."""
+def build_markup(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
     rows = [[_button(button) for button in row] for row in keyboard]
     return InlineKeyboardMarkup(rows) if rows else None
 
@@ -351,26 +346,24 @@ def _button(button: PlacedButton) -> InlineKeyboardButton:
     return InlineKeyboardButton(button.label, callback_data=button.id)
 
 
-def asking(label: str) -> ForceReply:
-    """Has the clients of whom a message is for open a reply to it, with `label` where it is written."""
+def force_reply(label: str) -> ForceReply:
+    """Return markup that opens a reply in the app of the addressed user, with `label` as placeholder."""
     return ForceReply(selective=True, input_field_placeholder=label)
 
 
 class TelegramFiles:
-    """Fetches what was sent over Telegram."""
-
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
-        self._free = asyncio.Semaphore(AT_ONCE)
+        self._free = asyncio.Semaphore(MAX_CONCURRENT_FILES)
 
     async def fetch(self, media: Media) -> bytes:
-        if (media.file.size or 0) > LARGEST:
+        if (media.file.size or 0) > MAX_FILE_BYTES:
             raise _too_large(media)
-        backoff = Backoff(LONGEST_PAUSE)
+        backoff = Backoff(MAX_FETCH_PAUSE_SECONDS)
         async with self._free:
-            for tried in range(1, FETCH_TRIES + 1):
+            for attempt in range(1, MAX_FETCH_ATTEMPTS + 1):
                 try:
-                    async with asyncio.timeout(FETCH_SECONDS):
+                    async with asyncio.timeout(FETCH_TIMEOUT_SECONDS):
                         return await self._download(media)
                 except BadRequest as error:
                     log.warning("file_refused", kind=media.file.kind, reason=error.message)
@@ -380,17 +373,17 @@ class TelegramFiles:
                         _("Telegram no longer has {name}: send it again.", name=_(media.name))
                     ) from None
                 except (TelegramError, TimeoutError, OSError) as error:
-                    # not the error's words: they may hold the address, which has the token in it
-                    log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=tried)
-                    if tried == FETCH_TRIES or isinstance(error, InvalidToken):
+                    # Not the text of the error: it may contain the address with the token
+                    log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=attempt)
+                    if attempt == MAX_FETCH_ATTEMPTS or isinstance(error, InvalidToken):
                         break
-                    pause = explained(error).pause if isinstance(error, RetryAfter) else 0
-                    await backoff.wait(at_least=min(pause, LONGEST_PAUSE))
+                    pause = to_send_failure(error).pause if isinstance(error, RetryAfter) else 0
+                    await backoff.wait(at_least=min(pause, MAX_FETCH_PAUSE_SECONDS))
         raise MediaUnreadable(_("I could not fetch {name} from Telegram: send /retry in a moment.", name=_(media.name)))
 
     async def _download(self, media: Media) -> bytes:
         file = await self._bot.get_file(media.file.file_id)
-        if (file.file_size or 0) > LARGEST:
+        if (file.file_size or 0) > MAX_FILE_BYTES:
             raise _too_large(media)
         return bytes(await file.download_as_bytearray())
 

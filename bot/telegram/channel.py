@@ -1,4 +1,4 @@
-"""The Telegram channel: from the sessions to the outbox, and what a chat shows meanwhile."""
+"""The Telegram channel: passes replies to the outbox, and shows previews, typing and reactions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_part, thread_of
+from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, send_part
 from bot.telegram.features import is_ephemeral
 from bot.telegram.preview import Pace, Preview, Reactions
-from bot.telegram.rendering import Chunk, captioned, laid_out, render
+from bot.telegram.rendering import Chunk, render, split_reply, with_caption
 from config.texts import N_, _, use_language
 from memory.errors import StoreError
 from memory.store.button_rows import OutgoingReply
@@ -40,25 +40,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-TYPING_PAUSE = 4.5
-"""Telegram shows a chat action for 5 seconds."""
-TYPING_DELAY = 0.7
-"""Seconds in which an answer may begin before the bot is shown as typing: a draft that moves shows that by itself."""
+TYPING_INTERVAL_SECONDS = 4.5
+"""Seconds between chat actions. Telegram shows each for 5 seconds."""
+TYPING_DELAY_SECONDS = 0.7
+"""Seconds before typing is shown, so that a fast answer can start first: its draft already shows progress."""
 
-GOODBYE_PATIENCE = 3.0
-"""Seconds that a stop waits until those whose answers it broke off have been told."""
+GOODBYE_TIMEOUT_SECONDS = 3.0
+"""Timeout for telling users at shutdown that their answers were interrupted."""
 _BROKEN_OFF = N_("I have to restart. Your message is safe: I'll answer it when I'm back.")
 
 
 class TelegramChannel:
-    """Gives replies to the outbox, and shows meanwhile what goes on."""
-
     def __init__(
         self,
         bot: Bot,
         mailbox: Mailbox,
         outbox: OutboxSender,
-        door: AccessControl,
+        access: AccessControl,
         features: ServerFeatures,
         voice: VoiceMessages,
         tasks: BackgroundTasks,
@@ -66,20 +64,20 @@ class TelegramChannel:
         self._bot = bot
         self._voice = voice
         self._tasks = tasks
-        self._door = door
+        self._access = access
         self.features = features
         self.mailbox = mailbox
         self.outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
         self._pace = Pace()
         self._reactions = Reactions(bot, mailbox, self._pace, tasks)
-        self._left: dict[str, str] = {}
+        self._leftover_previews: dict[str, str] = {}
         self.shown: set[int] = set()
-        """Inbox ids whose answer was shown and could not be committed: they are only still to be marked as done."""
+        """Inbox ids of messages that were answered past the outbox. They still have to be marked as done."""
 
     async def start(self) -> None:
-        """Learn of the previews that an earlier run left in the chats: its turns' new answers grow out of them."""
-        self._left = await self.mailbox.previews()
+        """Load the previews that an earlier run left in the chats, so that new answers replace them."""
+        self._leftover_previews = await self.mailbox.previews()
         await self._reactions.start()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -87,27 +85,26 @@ class TelegramChannel:
         session_id = arrival.address.session_id
 
         async def keep(message_id: str) -> None:
-            # what can't be kept now only stands twice if the process is killed before the turn ends
+            # Without this record, a crash before the end of the turn leaves a second copy in the chat
             with contextlib.suppress(StoreError):
                 await self.mailbox.keep_preview(session_id, message_id)
 
-        # what was pressed to have it tried again, or what a kill left of the same answer, becomes the reply
-        remaining = arrival.replaces or self._left.pop(session_id, None)
+        # The reply replaces the message with the pressed button, or the preview of an interrupted run
+        remaining = arrival.replaces or self._leftover_previews.pop(session_id, None)
         preview = Preview(self._bot, arrival.address, self._pace, self.features, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
-        """Answer an arrival without a turn: through the outbox, or past it where that can't be written."""
-        if not await self._put_out(arrival, text, keyboard, document, inbox_ids=inbox_ids([arrival])):
-            parts = await laid_out(text) if document is None else await captioned(text, document)
+        """Answer an arrival without a turn: through the outbox, or directly if that can't be written."""
+        if not await self._enqueue(arrival, text, keyboard, document, inbox_ids=inbox_ids([arrival])):
+            parts = await split_reply(text) if document is None else await with_caption(text, document)
             await self.show_uncommitted([arrival], parts, arrival.replaces)
 
     async def ask(self, arrival: Arrival, question: str, keyboard: Keyboard) -> bool:
-        """Put a question beside the turn of an arrival; whether it could be kept to be sent."""
-        return await self._put_out(replace(arrival, replaces=None), question, keyboard)
+        return await self._enqueue(replace(arrival, replaces=None), question, keyboard)
 
-    async def _put_out(
+    async def _enqueue(
         self,
         arrival: Arrival,
         text: str,
@@ -115,7 +112,6 @@ class TelegramChannel:
         document: Document | None = None,
         inbox_ids: Sequence[int] = (),
     ) -> bool:
-        """Have the outbox send a text that belongs to no turn; whether it could be written."""
         session_id = arrival.address.session_id
         try:
             await self.mailbox.answer(
@@ -127,7 +123,7 @@ class TelegramChannel:
                 keyboard=keyboard,
                 asker=arrival.asker,
                 document=document,
-                receiver=receiver_of(arrival),
+                receiver=find_receiver(arrival),
             )
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
@@ -136,28 +132,24 @@ class TelegramChannel:
         return True
 
     async def may_manage(self, arrival: Arrival) -> bool:
-        """In a group its administrators and the owner; in a private chat whoever it is with."""
-        return await self._door.may_manage(arrival)
+        return await self._access.may_manage(arrival)
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        """Who has claimed the bot, or stands in TELEGRAM_ALLOWED_IDS."""
-        return await self._door.is_owner(int(arrival.speaker_id or 0))
+        return await self._access.is_owner(int(arrival.speaker_id or 0))
 
     def waits(self, arrival: Arrival) -> None:
-        """Show that a message is seen which waits for its turn."""
-        self._reactions.waits(arrival)
+        self._reactions.show_waiting(arrival)
 
     def begins(self, arrival: Arrival) -> None:
-        """That its turn begins, the typing shows."""
-        self._reactions.begins(arrival)
+        """Remove the reaction. From now on typing shows progress."""
+        self._reactions.show_begun(arrival)
 
     def speak(self, arrivals: list[Arrival], answer: str) -> None:
-        """Send the answer to some arrivals as a voice message as well, where that is wanted."""
         if self._voice.wants(arrivals):
             self._tasks.start(self._voice.send(arrivals[-1], answer), "speech")
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
-        # what can't be counted, as on a full disk, is worked on all the same
+        # A full disk must not keep the message from being answered
         with contextlib.suppress(StoreError):
             await self.mailbox.count_attempt(inbox_ids(arrivals))
 
@@ -165,47 +157,49 @@ class TelegramChannel:
         await self.mailbox.hold(inbox_ids(arrivals))
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
-        """Tell those whose messages the inbox still holds. Past the outbox: it is no news after the next start."""
+        """Notify users with messages in the inbox. This bypasses the outbox: after a restart the notice is outdated."""
         try:
-            async with asyncio.timeout(GOODBYE_PATIENCE):
+            async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
                 waiting_ids = {item.id for item in await self.mailbox.waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
-                await asyncio.gather(*map(self._break_off, waiting), return_exceptions=True)
+                await asyncio.gather(*map(self._tell_interrupted, waiting), return_exceptions=True)
         except (TimeoutError, StoreError) as error:
             log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")
 
-    async def _break_off(self, arrival: Arrival) -> None:
+    async def _tell_interrupted(self, arrival: Arrival) -> None:
         with use_language(arrival.language):
             await send_part(self._bot, arrival.address, render(_(_BROKEN_OFF))[0], arrival.reply_to)
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        """Show that the bot types, while nothing else does."""
-        if arrival.task is not None:  # nobody waits for it, and a draft would come with a sound
+        """Show typing as long as no preview does."""
+        if arrival.task is not None:  # No user is waiting, and a draft would make a sound
             yield
             return
-        typing = asyncio.create_task(self._typing(arrival), name="typing")
+        typing = asyncio.create_task(self._show_typing(arrival), name="typing")
         try:
             yield
         finally:
             typing.cancel()
 
-    async def _typing(self, arrival: Arrival) -> None:
-        await asyncio.sleep(TYPING_DELAY)
+    async def _show_typing(self, arrival: Arrival) -> None:
+        await asyncio.sleep(TYPING_DELAY_SECONDS)
         while True:
             preview = self._previews.get(arrival.address.session_id)
-            if (preview is None or not preview.shown_within(TYPING_PAUSE)) and self._pace.allows():
+            if (preview is None or not preview.shown_within(TYPING_INTERVAL_SECONDS)) and self._pace.allows():
                 with contextlib.suppress(TelegramError):
                     await self._bot.send_chat_action(
-                        chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)
+                        get_chat_id(arrival.address),
+                        ChatAction.TYPING,
+                        message_thread_id=get_thread_id(arrival.address),
                     )
-            await asyncio.sleep(TYPING_PAUSE)
+            await asyncio.sleep(TYPING_INTERVAL_SECONDS)
 
     async def show_uncommitted(self, arrivals: list[Arrival], parts: Sequence[Part], preview_id: str | None) -> bool:
-        """Send a text past the outbox; once it is confirmed its arrivals are answered. Whether it is."""
+        """Send a reply past the outbox, and remember its arrivals as answered. Return True if Telegram confirmed it."""
         last, address, reply_to = arrivals[-1], arrivals[-1].address, arrivals[-1].reply_to
-        is_closed = is_ephemeral(last.message_id) or await self.features.shows_alone(chat_of(address))
-        receiver = receiver_of(last) if is_closed else None  # else it might be shown to nobody
+        is_closed = is_ephemeral(last.message_id) or await self.features.accepts_ephemeral(get_chat_id(address))
+        receiver = find_receiver(last) if is_closed else None  # Elsewhere an ephemeral message might fail
         try:
             for number, part in enumerate(parts):
                 if number == 0 and preview_id is not None and isinstance(part, Chunk):
@@ -219,10 +213,10 @@ class TelegramChannel:
         return True
 
 
-def receiver_of(arrival: Arrival) -> str | None:
-    """Who alone is to see the answer to an arrival, and the press that it answers, if any; None: the whole chat.
+def find_receiver(arrival: Arrival) -> str | None:
+    """Return the only user who may see the answer, with the press that it answers, or None for the whole chat.
 
-    What only its sender sees is answered so. What takes the place of a message that all see, they saw already.
+    An ephemeral message is answered in the same way. An edit of a public message stays public.
     """
     if not arrival.alone or arrival.asker is None:
         return None
@@ -232,7 +226,7 @@ def receiver_of(arrival: Arrival) -> str | None:
 
 
 class _TelegramReply(ReplyChannel):
-    """The reply to one turn. What else is awaited before its first word, `busy` shows by typing."""
+    """The reply to one turn. Until its first word, `TelegramChannel.busy` shows typing."""
 
     def __init__(self, channel: TelegramChannel, arrivals: list[Arrival], preview: Preview) -> None:
         self._channel = channel
@@ -240,38 +234,37 @@ class _TelegramReply(ReplyChannel):
         self._preview = preview
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far, where somebody waits for it."""
+        """Preview the answer, except for scheduled tasks and ephemeral answers."""
         last = self._arrivals[-1]
-        if last.task is None and receiver_of(last) is None:
+        if last.task is None and find_receiver(last) is None:
             self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
         await self.show_text(f"_{name} …_")
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Ask below what is shown; a press or a command answers."""
         return await self._channel.ask(self._arrivals[-1], question, keyboard)
 
     async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        """A text for who asked alone, in a group that has shown such a message before; else it stands in the reply."""
+        """Return a message that only the asking user will see, or None if the group accepts no such messages."""
         last = self._arrivals[-1]
         if len({arrival.asker for arrival in self._arrivals}) > 1 or last.asker is None:
             return None
-        if not await self._channel.features.shows_alone(chat_of(last.address)):
+        if not await self._channel.features.accepts_ephemeral(get_chat_id(last.address)):
             return None
         return OutgoingReply(CHANNEL, text, keyboard=keyboard, asker=last.asker, receiver=last.asker)
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
+        """End the preview and return the reply for the outbox, if any. A message of the preview becomes the reply."""
         await self._preview.close()
         with contextlib.suppress(StoreError):
-            # what could not be written when it came, before it is said to be answered
+            # Store received messages that could not be written earlier, before they are marked as answered
             await self._channel.mailbox.keep()
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
         preview = self._preview
-        if preview.message_id is not None and preview.shows is not None:  # the reply may say no more than that
+        if preview.message_id is not None and preview.shows is not None:  # The reply may be identical
             self._channel.outbox.shown[last.address.session_id] = preview.message_id, preview.shows
         return OutgoingReply(
             CHANNEL,
@@ -281,13 +274,12 @@ class _TelegramReply(ReplyChannel):
             keyboard,
             last.asker,
             silent=last.is_quiet,
-            receiver=receiver_of(last),
+            receiver=find_receiver(last),
         )
 
     async def deliver_uncommitted(self, text: str) -> bool:
-        """Send past the outbox, which can't be written."""
         await self._preview.close()
-        return await self._channel.show_uncommitted(self._arrivals, await laid_out(text), self._preview.message_id)
+        return await self._channel.show_uncommitted(self._arrivals, await split_reply(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
         self._channel.mailbox.finished(inbox_ids(self._arrivals))

@@ -1,7 +1,7 @@
-"""What this bot's server of the Bot API takes of what is new in it, and messages that one person alone sees.
+"""Optional features of the Bot API server, and ephemeral messages, which only one member of a group sees.
 
-An older server passes over a parameter that it does not know, and says of a method that there is none. So each is
-tried, and what comes of it is kept.
+An older server ignores parameters that it doesn't know and answers 404 to unknown methods. So each feature is tried
+once, and the result is stored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.service.menu_cache import MenuCache
 
-_ALONE = "alone"
+_EPHEMERAL_PREFIX = "alone"
 
 
 class Feature(StrEnum):
-    """What not every server has: messages that one person of a group sees (Bot API 10.3), rich messages (10.1)."""
+    """Features that older servers lack: ephemeral messages came with Bot API 10.3, rich messages with 10.1."""
 
     DRAFTS = "drafts"
     EPHEMERAL = "ephemeral"
@@ -32,7 +32,7 @@ class Feature(StrEnum):
 
 
 class ServerFeatures:
-    """Knows what the server takes, and what it does not; that is tried again in another week, since it may be newer."""
+    """Remembers which features the server supports. Missing ones are tried again every week, in case of an upgrade."""
 
     def __init__(self, published: MenuCache, bot_id: int, clock: Clock) -> None:
         self._published = published
@@ -40,10 +40,9 @@ class ServerFeatures:
         self._clock = clock
         self._known: dict[Feature, bool] = {}
         self._doubted: set[Feature] = set()
-        self._not_in: set[int] = set()
+        self._refusing_chats: set[int] = set()
 
     async def start(self) -> None:
-        """Learn what earlier runs have found out. Raises StoreError."""
         for feature in Feature:
             if await self._published.is_shown(self._key(feature), True):
                 self._known[feature] = True
@@ -51,14 +50,14 @@ class ServerFeatures:
                 self._known[feature] = False
 
     def supports(self, feature: Feature) -> bool | None:
-        """Whether the server takes it; None: it was not tried."""
+        """Return whether the server supports a feature, or None if it wasn't tried."""
         return self._known.get(feature)
 
     def may_use(self, feature: Feature) -> bool:
         return self._known.get(feature) is not False and feature not in self._doubted
 
     async def record(self, feature: Feature, *, supported: bool) -> None:
-        """Keep what came of trying it. What can't be written is known until the end of this run."""
+        """Store the result of a trial. If the database can't be written, the result is known for this run only."""
         if self._known.get(feature) is supported:
             return
         self._known[feature] = supported
@@ -66,7 +65,7 @@ class ServerFeatures:
         await self._keep(self._key(feature), supported or self._week())
 
     async def has_method(self, bot: Bot, feature: Feature, method: str) -> bool:
-        """Whether the server has a method. One of which nothing is known is asked by a call that names no chat."""
+        """Return True if the server has a method. If that is unknown, find out by a call without a chat."""
         if self._known.get(feature) is None:
             try:
                 await bot.do_api_request(method)
@@ -79,38 +78,42 @@ class ServerFeatures:
         return self._known.get(feature) is True
 
     async def record_missing(self, bot: Bot, feature: Feature) -> None:
-        """Keep that there is no such method, unless all is missing: a server that starts, or a proxy, says that too."""
+        """Record a missing method, unless `getMe` fails too: a proxy or a starting server answers 404 to everything."""
         with contextlib.suppress(TelegramError):
             await bot.get_me()
             await self.record(feature, supported=False)
 
-    async def shows_alone(self, chat: int) -> bool:
-        """Whether a group has ever taken a message for one person that answered nothing but what all could see.
+    async def accepts_ephemeral(self, chat: int) -> bool:
+        """Return True if a group ever accepted an ephemeral message that answered nothing or a public message.
 
-        It does where the bot is an administrator. From then on what is for one person is for nobody else there.
+        Groups accept those if the bot is an administrator. From then on, personal messages never go to the whole group.
         """
         return await self._published.is_any(self._key(Feature.EPHEMERAL, chat))
 
-    def may_try_alone(self, chat: int) -> bool:
-        """Whether that is worth trying in this run."""
-        return self.may_use(Feature.EPHEMERAL) and chat not in self._not_in
+    def may_try_ephemeral(self, chat: int) -> bool:
+        return self.may_use(Feature.EPHEMERAL) and chat not in self._refusing_chats
 
     async def record_sent(self, chat: int, *, alone: bool, unasked: bool) -> None:
-        """Keep what came of a message for one person. unasked: it named nothing that it answers."""
+        """Record that a personal message was sent.
+
+        Args:
+            alone: whether only its receiver sees it.
+            unasked: whether it was sent without naming a message or button press that it answers.
+        """
         await self.record(Feature.EPHEMERAL, supported=alone)
-        if alone and unasked and not await self.shows_alone(chat):
+        if alone and unasked and not await self.accepts_ephemeral(chat):
             await self._keep(self._key(Feature.EPHEMERAL, chat), True)
 
     def record_refused(self, chat: int, *, unasked: bool) -> None:
-        """Know in this run that it was refused: by a server that was never asked, or where the bot may not."""
+        """Remember a refusal in this run: the server is too old, or the bot has no right to do this in the group."""
         if self._known.get(Feature.EPHEMERAL) is None:
             self._doubted.add(Feature.EPHEMERAL)
         elif unasked:
-            self._not_in.add(chat)
+            self._refusing_chats.add(chat)
 
-    async def _keep(self, what: str, content: object) -> None:
+    async def _keep(self, key: str, content: object) -> None:
         try:
-            await self._published.keep(what, content)
+            await self._published.keep(key, content)
         except StoreError:
             return
 
@@ -122,33 +125,36 @@ class ServerFeatures:
 
 
 def message_key(message: Message, user: int | None = None) -> str:
-    """How a message is called here: by its number, or, where only `user` sees it, by what edits of it name."""
+    """Return the id under which a message is stored: its number, or for an ephemeral one what editing it takes."""
     number = message.api_kwargs.get("ephemeral_message_id")
     if not isinstance(number, int):
         return str(message.message_id)
     sender, receiver = message.from_user, message.api_kwargs.get("receiver_user")
-    if user is None:  # whoever of the two is no bot
+    if user is None:  # The other side is always a bot
         is_ours = sender is None or sender.is_bot
         user = int(receiver["id"]) if is_ours and isinstance(receiver, dict) else 0 if sender is None else sender.id
-    return f"{_ALONE} {user} {number}"
+    return f"{_EPHEMERAL_PREFIX} {user} {number}"
 
 
 def is_ephemeral(key: str | None) -> bool:
-    return key is not None and key.startswith(_ALONE)
+    return key is not None and key.startswith(_EPHEMERAL_PREFIX)
 
 
 async def edit_ephemeral(bot: Bot, what: str, chat: int, key: str, shown: dict[str, Any]) -> None:
-    """Edit a message that one person sees; the library has no method for it yet. Raises TelegramError."""
+    """Edit an ephemeral message, for which the library has no method yet. Raises TelegramError."""
     _alone, user, number = key.split()
     target = {"chat_id": chat, "receiver_user_id": int(user), "ephemeral_message_id": int(number)}
     content = {name: value for name, value in shown.items() if value}
     await bot.do_api_request(f"editEphemeralMessage{what}", api_kwargs=target | content)
 
 
-def for_one(receiver: str, reply_to: str | None = None) -> dict[str, Any]:
-    """The parameters that have only one person see a message. receiver: their number, and what they pressed, if any.
+def ephemeral_parameters(receiver: str, reply_to: str | None = None) -> dict[str, Any]:
+    """Return the parameters that make a message ephemeral.
 
-    A bot that is no administrator has to name what it answers: the press, or a message that nobody else sees.
+    A bot that is no administrator has to name what it answers: a button press or an ephemeral message.
+
+    Args:
+        receiver: the user's id and, after a space, the id of the button press that is answered, if there is one.
     """
     user, _space, query = receiver.partition(" ")
     parameters: dict[str, Any] = {"receiver_user_id": int(user)}

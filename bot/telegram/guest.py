@@ -1,4 +1,4 @@
-"""Guest mode: the owner mentions the bot in a chat that it is no member of, and one message answers there."""
+"""Guest mode: the owner mentions the bot in a chat without it, and gets one message as an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from telegram import InlineQueryResultArticle, InputTextMessageContent, LinkPrev
 
 from bot.commands.command import parse_command
 from bot.telegram.calls import SendFailed, Trouble, entities_or_plain
-from bot.telegram.rendering import LONGEST_TEXT, Chunk, render
+from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
@@ -33,24 +33,26 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-TRIES = 3
-"""How often an answer is sent that may not have arrived: Telegram takes one for each query."""
+MAX_ATTEMPTS = 3
+"""Maximum number of attempts to send an answer that may not have arrived. Telegram accepts one per query."""
 _CUT = "\n[...]"
 _NO_COMMANDS = N_("Commands work only where I am a member: send them to me in private.")
 
 
 class GuestMode:
-    """Has turns of the ordinary pipeline answer the bot's owner in chats that the bot is no member of.
+    """Answers the owner's mentions in chats that the bot hasn't joined, with turns of the ordinary pipeline.
 
-    remembers: each such chat is a place of its own, as a group is, with what was said and learned there and nothing
-    else. Without that each query is a private talk for itself: what it says is held in memory until it is answered, so
-    a kill loses it. Others who mention the bot are answered by nothing.
+    Mentions by other users are ignored.
+
+    Args:
+        remembers: whether each such chat has its own memory, as a group has. Otherwise each query is a separate private
+            talk, which exists in memory until it is answered, so that a crash loses it.
     """
 
     def __init__(
         self,
         bot: Bot,
-        door: AccessControl,
+        access: AccessControl,
         runner: SessionRunner,
         private: PrivateTalks,
         tasks: BackgroundTasks,
@@ -58,25 +60,25 @@ class GuestMode:
         remembers: bool,
     ) -> None:
         self._channel = _GuestChannel(bot)
-        self._door = door
+        self._access = access
         self._runner = runner
         self._private = private
         self._tasks = tasks
         self._remembers = remembers
         self._one_at_a_time = asyncio.Lock()
 
-    def take(self, letter: IncomingMessage) -> None:
-        """Take what somebody says who mentions the bot; its message_id is what the answer has to name."""
-        self._tasks.start(self._take(letter), "guest")
+    def take(self, message: IncomingMessage) -> None:
+        """Handle a mention in the background. Its message_id is the query that the answer has to name."""
+        self._tasks.start(self._take(message), "guest")
 
-    async def _take(self, letter: IncomingMessage) -> None:
-        arrival = letter.arrival
-        is_typed = arrival.provenance is Provenance.TYPED and not letter.anonymous
-        if not is_typed or not await self._door.is_owner(letter.user_id):
-            log.info("guest_query_ignored", user=letter.user_id)
+    async def _take(self, message: IncomingMessage) -> None:
+        arrival = message.arrival
+        is_typed = arrival.provenance is Provenance.TYPED and not message.anonymous
+        if not is_typed or not await self._access.is_owner(message.user_id):
+            log.info("guest_query_ignored", user=message.user_id)
             return
-        place = arrival.address.chat_id if self._remembers else str(letter.user_id)
-        arrival = replace(arrival, address=Address(GUEST, place), channel=self._channel)
+        chat_id = arrival.address.chat_id if self._remembers else str(message.user_id)
+        arrival = replace(arrival, address=Address(GUEST, chat_id), channel=self._channel)
         if parse_command(arrival.text)[0]:
             with use_language(arrival.language):
                 await self._channel.say(arrival, _(_NO_COMMANDS))
@@ -90,7 +92,7 @@ class GuestMode:
         session_id, sessions = arrival.address.session_id, self._runner.sessions
         try:
             await sessions.get_or_create(arrival.address)
-            await self._private.end(session_id)  # what a kill left
+            await self._private.end(session_id)  # In case a crash left one
             await self._private.begin(session_id)
             try:
                 await self._runner.submit(arrival)
@@ -98,12 +100,12 @@ class GuestMode:
             finally:
                 await self._private.end(session_id)
                 await sessions.delete(session_id)
-        except StoreError as error:  # then rather no answer than one that is kept
+        except StoreError as error:  # Without a private talk the query would be stored, so it gets no answer
             log.warning("guest_query_failed", reason=error.loggable)
 
 
 class _GuestChannel(Channel):
-    """Where guest queries come from: one message answers each, and nothing can be asked or shown meanwhile."""
+    """The channel of guest queries. One message answers each of them. Questions and previews are impossible."""
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
@@ -112,11 +114,10 @@ class _GuestChannel(Channel):
         return _GuestReply(self._bot, arrivals[-1].message_id or "")
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
-        """Answer without a turn."""
         await self.reply_channel([arrival]).deliver(text)
 
     async def may_manage(self, arrival: Arrival) -> bool:
-        """No command runs there."""
+        """Return False, since commands don't run in guest mode."""
         return False
 
     async def is_owner(self, arrival: Arrival) -> bool:
@@ -124,19 +125,19 @@ class _GuestChannel(Channel):
 
 
 class _GuestReply(ReplyChannel):
-    """The reply to a guest query: no message before it, and no outbox, since it is answered now or never."""
+    """The reply to a guest query. It has no preview and bypasses the outbox, since queries expire."""
 
     def __init__(self, bot: Bot, query: str) -> None:
         self._bot = bot
         self._query = query
 
     async def deliver(self, text: str) -> None:
-        chunks = await asyncio.to_thread(render, text, LONGEST_TEXT - len(_CUT))
+        chunks = await asyncio.to_thread(render, text, MAX_TEXT_UNITS - len(_CUT))
         if not chunks:
             return
         chunk = chunks[0] if len(chunks) == 1 else Chunk(chunks[0].text + _CUT, chunks[0].entities)
         backoff = Backoff()
-        for _try in range(TRIES):
+        for _attempt in range(MAX_ATTEMPTS):
             try:
                 await entities_or_plain(self._answer, chunk)
             except SendFailed as failure:

@@ -1,4 +1,4 @@
-"""What a message of Telegram brings: its words, what stands for the rest of it in words, and its files."""
+"""Content of Telegram messages: text, files, and descriptions of everything else."""
 
 from __future__ import annotations
 
@@ -40,14 +40,13 @@ if TYPE_CHECKING:
     from telegram import Contact, Location, Message, MessageOrigin, Poll, Update
 
 
-LONGEST_SIDE = 1600
-"""Pixels of the photo that is chosen: what is larger, models make smaller before they look at it."""
-LONGEST_TEXT = 300
-"""Characters of a text that Telegram passes on from elsewhere, such as the name of a place."""
-NAME_CHARACTERS = 40
-"""What is shown of a name, which its owner chooses freely and may make 129 characters long."""
+MAX_SIDE_PIXELS = 1600
+"""Maximum width and height in pixels of the chosen photo size. Models shrink larger ones."""
+MAX_TEXT_CHARS = 300
+MAX_NAME_CHARS = 40
+"""Maximum length of a name in prompts. Telegram allows 129 characters."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
-# what is content of a message and can't be read here
+# Content that can't be read
 _UNREADABLE: dict[type, str] = {
     Animation: N_("this animation"),
     Video: N_("this video"),
@@ -63,47 +62,46 @@ _UNREADABLE: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a message brings. worded: whether others than the sender have chosen the words."""
+    """The content of a message. It is `worded` if someone other than the sender chose the words."""
 
     text: str
     files: tuple[MediaFile, ...] = ()
     worded: bool = False
 
 
-def content_of(update: Update) -> Content | None:
-    """What the message in an update brings; None for what Telegram itself tells in a chat, such as a pin."""
+def parse_content(update: Update) -> Content | None:
+    """Return the content of the message in an update, or None for service messages such as a pinned message."""
     message = update.effective_message
     if message is None or message.successful_payment is not None or filters.StatusUpdate.ALL.check_update(update):
         return None
-    text, files = text_of(message), files_of(message)
+    text, files = get_text(message), get_files(message)
     if text or files:
         return Content(text, files)
-    if (described := _described(message, is_new=update.edited_message is None)) is not None:
+    if (described := _describe(message, is_new=update.edited_message is None)) is not None:
         return described
-    # a field that this version does not know is most likely a new kind of content
+    # An unknown field is probably a new kind of content
     return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
 
 
-def text_of(message: Message) -> str:
-    """The words of a message: its text, its caption, or a rich message as Markdown."""
+def get_text(message: Message) -> str:
     return message.text or message.caption or rich_text(message)
 
 
-def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
-    """The files in a message, seldom more than one. quoted: it is the one that is answered."""
+def get_files(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
+    """Return the files in a message, rarely more than one. They are `quoted` if another message replies to it."""
     attachment = message.effective_attachment or message.giveaway or message.giveaway_winners
-    files = [_file_of(part) for part in ([attachment] if attachment is not None else rich_media(message))]
+    files = [_parse_attachment(part) for part in ([attachment] if attachment is not None else rich_media(message))]
     known = [file for file in files if file is not None and not (quoted and file.kind is MediaKind.OTHER)]
     return tuple(replace(file, quoted=quoted) for file in known)
 
 
-def _file_of(attachment: Any) -> MediaFile | None:
-    """What is attached to a message, or stands among the blocks of a rich one, as a file; None for what is none."""
+def _parse_attachment(attachment: Any) -> MediaFile | None:
+    """Return an attachment or a media block of a rich message as a file, or None if it is neither."""
     match attachment:
         case LivePhoto(photo=photos) if photos:
-            return _file(MediaKind.PHOTO, _best(photos))
+            return _file(MediaKind.PHOTO, _choose_size(photos))
         case [PhotoSize(), *_]:
-            return _file(MediaKind.PHOTO, _best(attachment))
+            return _file(MediaKind.PHOTO, _choose_size(attachment))
         case Document():
             return _file(MediaKind.DOCUMENT, attachment, attachment.file_name, attachment.mime_type)
         case Voice():
@@ -118,16 +116,15 @@ def _file_of(attachment: Any) -> MediaFile | None:
 
 
 def plain_name(name: str) -> str:
-    """A name as a model is told it: nothing in it reads like another speaker or an order."""
-    return " ".join(_NO_NAME.sub(" ", name).split())[:NAME_CHARACTERS].strip() or "Somebody"
+    """Return a name for prompts, without characters that could imitate another speaker or an instruction."""
+    return " ".join(_NO_NAME.sub(" ", name).split())[:MAX_NAME_CHARS].strip() or "Somebody"
 
 
-def origin_of(message: Message) -> str | None:
-    """Whom a forwarded message is from; None for one that is not forwarded."""
-    return None if message.forward_origin is None else plain_name(_name_of(message.forward_origin))
+def get_origin(message: Message) -> str | None:
+    return None if message.forward_origin is None else plain_name(_get_origin_name(message.forward_origin))
 
 
-def _name_of(origin: MessageOrigin) -> str:
+def _get_origin_name(origin: MessageOrigin) -> str:
     match origin:
         case MessageOriginUser():
             return origin.sender_user.full_name
@@ -141,32 +138,31 @@ def _name_of(origin: MessageOrigin) -> str:
             return ""
 
 
-def _described(message: Message, *, is_new: bool) -> Content | None:
-    """What stands in words for what is neither text nor a file."""
+def _describe(message: Message, *, is_new: bool) -> Content | None:
     if message.sticker is not None:
         return Content(message.sticker.emoji or "[a sticker]")
     if message.dice is not None:
         return Content(f"{message.dice.emoji} {message.dice.value}")
     if message.venue is not None:
         venue = message.venue
-        place = f"{in_line(venue.title, LONGEST_TEXT)}, {in_line(venue.address, LONGEST_TEXT)}"
+        place = f"{in_line(venue.title, MAX_TEXT_CHARS)}, {in_line(venue.address, MAX_TEXT_CHARS)}"
         return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
     if message.location is not None:
-        # one that is shared live tells each move as an edit
+        # A live location is edited with each move
         return Content(f"[location: {_position(message.location)}]" if is_new else "")
     if message.contact is not None:
         return Content(_contact(message.contact), worded=True)
     if message.poll is not None:
         return Content(_poll(message.poll), worded=True)
     if message.checklist is not None:
-        tasks = "".join(f"\n- {in_line(task.text, LONGEST_TEXT)}" for task in message.checklist.tasks)
-        return Content(f"[list: {in_line(message.checklist.title, LONGEST_TEXT)}]{tasks}", worded=True)
+        tasks = "".join(f"\n- {in_line(task.text, MAX_TEXT_CHARS)}" for task in message.checklist.tasks)
+        return Content(f"[list: {in_line(message.checklist.title, MAX_TEXT_CHARS)}]{tasks}", worded=True)
     return None
 
 
-def _best(sizes: Sequence[PhotoSize]) -> PhotoSize:
-    """The largest size that a model looks at as it is; the smallest where all are larger."""
-    fitting = [size for size in sizes if max(size.width, size.height) <= LONGEST_SIDE]
+def _choose_size(sizes: Sequence[PhotoSize]) -> PhotoSize:
+    """Return the largest size within the limit, or the smallest one if all are larger."""
+    fitting = [size for size in sizes if max(size.width, size.height) <= MAX_SIDE_PIXELS]
     return max(fitting or sizes, key=lambda size: size.width * size.height * (1 if fitting else -1))
 
 
@@ -189,37 +185,37 @@ def _position(location: Location) -> str:
 
 def _contact(contact: Contact) -> str:
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    return f"[contact: {plain_name(name)}, {in_line(contact.phone_number, LONGEST_TEXT)}]"
+    return f"[contact: {plain_name(name)}, {in_line(contact.phone_number, MAX_TEXT_CHARS)}]"
 
 
 def _poll(poll: Poll) -> str:
-    votes = "".join(f"\n- {in_line(option.text, LONGEST_TEXT)} ({option.voter_count})" for option in poll.options)
-    return f"[poll: {in_line(poll.question, LONGEST_TEXT)}]{votes}"
+    votes = "".join(f"\n- {in_line(option.text, MAX_TEXT_CHARS)} ({option.voter_count})" for option in poll.options)
+    return f"[poll: {in_line(poll.question, MAX_TEXT_CHARS)}]{votes}"
 
 
-DEEPEST = 20
-"""Blocks in blocks that are read; Telegram's own clients nest far fewer."""
+MAX_DEPTH = 20
+"""Maximum nesting depth of blocks. Telegram's own apps nest far fewer."""
 _MARKS = {"bold": "**", "italic": "_", "strikethrough": "~~", "code": "`", "spoiler": "||"}
 _MEDIA: dict[str, type[TelegramObject]] = {"animation": Animation, "audio": Audio, "video": Video, "voice_note": Voice}
 
 
 def rich_text(message: Message) -> str:
-    """A rich message as Markdown; empty for any other."""
-    return "\n\n".join(part for part in _blocks(_blocks_of(message)) if part)
+    """Return a rich message as Markdown, or an empty string for other messages."""
+    return "\n\n".join(part for part in _blocks(_get_blocks(message)) if part)
 
 
 def rich_media(message: Message) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
-    """The photos (in their sizes) and files among a rich message's blocks, in their order."""
-    yield from _media(_blocks_of(message), DEEPEST)
+    """Yield the photos, each in all its sizes, and the files in a rich message in order."""
+    yield from _media(_get_blocks(message), MAX_DEPTH)
 
 
-def _blocks_of(message: Message) -> list[Any]:
+def _get_blocks(message: Message) -> list[Any]:
     rich = message.api_kwargs.get("rich_message")
     blocks = rich.get("blocks") if isinstance(rich, dict) else None
     return blocks if isinstance(blocks, list) else []
 
 
-def _blocks(blocks: object, depth: int = DEEPEST) -> Iterator[str]:
+def _blocks(blocks: object, depth: int = MAX_DEPTH) -> Iterator[str]:
     if isinstance(blocks, list) and depth:
         for block in blocks:
             if isinstance(block, dict):
@@ -227,7 +223,6 @@ def _blocks(blocks: object, depth: int = DEEPEST) -> Iterator[str]:
 
 
 def _block(block: dict[str, Any], depth: int) -> str:
-    """One block, in the Markdown that says the same."""
     text = _text(block.get("text", ""), depth).strip()
     match block.get("type"):
         case "heading":
@@ -248,7 +243,7 @@ def _block(block: dict[str, Any], depth: int) -> str:
         case "pullquote":
             return _quote(text, block, depth)
         case _:
-            # a paragraph, a footer, a caption, what can be opened, and what is not known here
+            # Paragraphs, footers, captions, details and unknown blocks
             parts = [text, *(_text(block.get(name, ""), depth) for name in ("summary", "caption"))]
             return "\n".join(part for part in (*parts, *_blocks(block.get("blocks"), depth)) if part)
 
@@ -278,7 +273,7 @@ def _rows(rows: object, depth: int) -> Iterator[str]:
 
 
 def _text(text: object, depth: int) -> str:
-    """A text with its marks: a string, a list of texts, or an object around one."""
+    """Render a rich text, which is a string, a list of texts or an object, as Markdown."""
     if isinstance(text, str):
         return text
     if depth <= 0:
@@ -291,7 +286,7 @@ def _text(text: object, depth: int) -> str:
     mark = _MARKS.get(str(text.get("type")), "")
     if text.get("type") == "url" and isinstance(url := text.get("url"), str) and url != inner:
         return f"[{inner}]({url})"
-    if not inner:  # an emoji's alternative, a formula
+    if not inner:  # Custom emoji or formula
         return next(
             (value for name in ("alternative_text", "expression") if isinstance(value := text.get(name), str)), ""
         )

@@ -1,4 +1,4 @@
-"""What Telegram shows of the bot by itself, in the language of who looks: the menu of commands, and what it is."""
+"""The menu of commands and the descriptions that Telegram shows of the bot, in each user's language."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ DESCRIPTION = N_(
     "with /undo and have it forgotten with /forget. I belong to one person, who decides who "
     "else may use me."
 )
-"""What an empty chat with the bot shows."""
+"""Text of an empty chat with the bot."""
 SHORT_DESCRIPTION = N_("A private assistant that remembers, and whose memory you can see and correct.")
-"""What the bot's profile shows."""
+"""Text of the bot's profile."""
 PAGE_LABEL = N_("Memory")
 _EPHEMERAL = "is_ephemeral"
-LONGEST_COMMAND = 256
-"""Characters of a command's description that Telegram takes."""
+MAX_DESCRIPTION_CHARS = 256
+"""Maximum number of characters of a command's description (Bot API)."""
 
 
 class Menu:
-    """Tells Telegram what to show, where it was not told that before: some dozen calls once, and two at a start."""
+    """Publishes menu and descriptions. Only changes are sent: some dozen calls at first, then two at each start."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class Menu:
         self._features = features
         self._page = page
         self._published = published
-        # what comes with a number is under the message that it is about, and who may come in is asked by buttons
+        # Commands with a number are shown under the message that they refer to, and admission is offered as buttons
         self._commands = [command for command in commands if command.listed and command.access is not Access.OWNER]
 
     async def publish(self) -> None:
-        """Tell it all. What can't be told now is at the next start."""
+        """Publish everything. After a failure the next start tries again."""
         try:
             for scope, commands in self._scopes():
                 for language in LANGUAGES:
@@ -80,21 +80,20 @@ class Menu:
             log.warning("menu_not_shown", reason=str(error), remedy="it is tried again at the next start")
 
     async def _publish_page(self) -> None:
-        """Have the button beside the text field open the memory page where there is one, and be Telegram's own else."""
-        what = self._key("button")
-        if self._page is None and not await self._published.is_any(what):
+        """Have the button next to the text field open the memory page, or restore Telegram's own button."""
+        key = self._key("button")
+        if self._page is None and not await self._published.is_any(key):
             return
         button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
-        await self._once(what, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
+        await self._publish_once(key, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
 
-    async def _once(self, what: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
-        """Tell Telegram what to show, unless it shows that."""
-        if not await self._published.is_shown(what, shown):
+    async def _publish_once(self, key: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
+        if not await self._published.is_shown(key, shown):
             await tell()
-            await self._published.keep(what, shown)
+            await self._published.keep(key, shown)
 
     def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
-        """In a group nobody is shown what they may not use there."""
+        """Return the commands of each scope. A group's menu lists only commands that its members may use there."""
         in_groups = [command for command in self._commands if command.name != "start"]
         for_all = [command for command in in_groups if command.access is not Access.MANAGERS]
         return [
@@ -104,29 +103,29 @@ class Menu:
         ]
 
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
-        what, entries = self._key("commands", scope.type, language), self._entries(scope, commands, language)
-        if await self._published.is_shown(what, entries):
+        key, entries = self._key("commands", scope.type, language), self._entries(scope, commands, language)
+        if await self._published.is_shown(key, entries):
             return
         menu = [
             BotCommand(name, description, api_kwargs={_EPHEMERAL: True} if marks else None)
             for name, description, *marks in entries
         ]
-        await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
+        await self._bot.set_my_commands(menu, scope=scope, language_code=_telegram_code(language))
         if self._features.supports(Feature.EPHEMERAL) is None and any(_EPHEMERAL in c.api_kwargs for c in menu):
-            read = await self._bot.get_my_commands(scope, language_code=_code(language))
-            # a server that does not know the mark does not keep it, nor can it show a message to one person
+            read = await self._bot.get_my_commands(scope, language_code=_telegram_code(language))
+            # A server that doesn't know the mark drops it, and can't show ephemeral messages either
             await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
             entries = self._entries(scope, commands, language)
-        await self._published.keep(what, entries)
+        await self._published.keep(key, entries)
 
     def _entries(
         self, scope: BotCommandScope, commands: Sequence[Command], language: str
     ) -> list[tuple[str, str] | tuple[str, str, str]]:
-        """Names and descriptions; marked what, chosen in a group, only the bot is to see."""
+        """Return names and descriptions. In groups, commands with personal answers also get the mark `is_ephemeral`."""
         is_marking = scope.type != BotCommandScopeType.ALL_PRIVATE_CHATS
         is_marking = is_marking and self._features.supports(Feature.EPHEMERAL) is not False
         with use_language(language):
-            texts = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
+            texts = [(command.name, _(command.description)[:MAX_DESCRIPTION_CHARS]) for command in commands]
         return [
             (*text, _EPHEMERAL) if is_marking and command.alone else text
             for command, text in zip(commands, texts, strict=True)
@@ -135,33 +134,34 @@ class Menu:
     async def _publish_about(
         self, kind: str, text: str, present: str, tell: Callable[[str | None, str | None], Awaitable[bool]]
     ) -> None:
-        """Say what the bot is, unless its owner has said that with @BotFather: then that stays, for all languages.
+        """Publish a description, unless the owner set another one with @BotFather, which then applies to all languages.
 
-        present: what is shown to those whose language has no text of its own.
+        Args:
+            present: the text for users of languages without a separate text.
         """
         usual = self._key(kind, SOURCE)
         if present not in ("", text) and not await self._published.is_shown(usual, present):
             texts = {language: "" for language in LANGUAGES if language != SOURCE}
             texts = {code: no for code, no in texts.items() if await self._published.is_any(self._key(kind, code))}
         else:
-            texts = {language: _in(language, text) for language in LANGUAGES}
-        for language, wording in texts.items():
-            what = self._key(kind, language)
-            is_gone = language == SOURCE and present != wording
-            if is_gone or not await self._published.is_shown(what, wording):
-                await tell(wording or None, _code(language))  # none at all takes away what was told
-                await self._published.keep(what, wording)
+            texts = {language: _translate(language, text) for language in LANGUAGES}
+        for language, translation in texts.items():
+            key = self._key(kind, language)
+            is_gone = language == SOURCE and present != translation
+            if is_gone or not await self._published.is_shown(key, translation):
+                await tell(translation or None, _telegram_code(language))  # None removes the former text
+                await self._published.keep(key, translation)
 
     def _key(self, *parts: str) -> str:
-        """What is shown, of this bot: a database may be taken along to another one."""
+        """Return a key of this bot: the database may be moved to another one."""
         return "/".join([str(self._bot.id), *parts])
 
 
-def _in(language: str, text: str) -> str:
+def _translate(language: str, text: str) -> str:
     with use_language(language):
         return _(text)
 
 
-def _code(language: str) -> str | None:
-    """The language as Telegram is told it; the source is for all who have none of their own here."""
+def _telegram_code(language: str) -> str | None:
+    """Return Telegram's code of a language. None is the default for all users without a translation."""
     return None if language == SOURCE else language

@@ -1,4 +1,4 @@
-"""Sends what the outbox holds: in order for each chat, chats side by side, each chunk recorded once confirmed."""
+"""The outbox sender: in order within each chat, chats concurrently, and each part recorded once it is confirmed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bot.telegram.calls import (
     Markup,
     SendFailed,
     Trouble,
-    asking,
-    chat_of,
+    build_markup,
     edit_chunk,
-    explained,
-    markup_of,
+    force_reply,
+    get_chat_id,
     readable,
     send_part,
+    to_send_failure,
 )
 from bot.telegram.features import Feature, is_ephemeral
-from bot.telegram.rendering import Chunk, captioned, laid_out
+from bot.telegram.rendering import Chunk, split_reply, with_caption
 from bot.telegram.rich import SEND, Rich, as_rich, send_rich
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
@@ -43,27 +43,26 @@ if TYPE_CHECKING:
 
     Follow = Callable[[int, int], Awaitable[bool]]
 
-AT_ONCE = 20
-"""Replies on their way to Telegram at a time: less than it takes in a second."""
+MAX_CONCURRENT_REPLIES = 20
+"""Maximum number of replies that are sent at the same time, below Telegram's rate per second."""
 CLOSING_SECONDS = 5.0
-"""How long the end of the program waits for what is being sent."""
 UNKNOWN_MESSAGE = ""
-"""The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
+"""Id of a message that has probably arrived, although Telegram's answer was unreadable."""
 _FOR_NOBODY_ELSE = N_(
     "That answer was for you alone, and Telegram no longer lets me show it so: ask again from the menu of commands, or "
     "make me an administrator of this group."
 )
 STOPPED = "stopped by its reader"
-"""Why the rest of a reply was not sent."""
 
 log = structlog.get_logger(__name__)
 
 
 class OutboxSender:
-    """The only place from which final replies are sent, so that no reply is sent by two layers.
+    """Sends all final replies. There is no other sender, so that no reply is sent twice.
 
-    replication: a reply is sent once the replica knows it, and that it was sent stands there at once, if that can be
-    had: another machine that takes over knows what was said, and says it again only where this one burnt in between.
+    Args:
+        replication: if available, a reply is sent after it is replicated, and its delivery is replicated at once.
+            After a failover it is only sent again if this machine was lost in between.
     """
 
     def __init__(
@@ -83,42 +82,41 @@ class OutboxSender:
         self._languages = languages
         self._follow: Follow | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._dirty: set[str] = set()
         self._sending: dict[str, int] = {}
         self._stopped: set[int] = set()
         self.shown: dict[str, tuple[str, Part]] = {}
-        """By session, the newest preview's message and what it shows: an edit that changes nothing is not sent."""
-        # by reply, what Telegram has confirmed so far: a disk that can't be written must not have it sent again
+        """Message and content of the newest preview of each session, to skip edits that change nothing."""
+        # Ids of confirmed messages by reply, so that nothing is sent twice while the disk can't be written
         self._confirmed: dict[int, list[str]] = {}
-        # the library's rate limiter takes calls in the order in which they come: with a thousand replies before it,
-        # the answer to a /stop would wait for half a minute
-        self._turnstile = Turnstile(AT_ONCE)
+        # The library's rate limiter serves calls in order: behind a thousand replies, an answer to /stop would take
+        # half a minute
+        self._turnstile = Turnstile(MAX_CONCURRENT_REPLIES)
 
     async def start(self, follow: Follow) -> None:
-        """Send what an earlier run left unsent. follow: goes on in a group under another id; whether that is so."""
+        """Send replies that an earlier run left. `follow` moves a group to its new id."""
         self._follow = follow
         for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.unsent()):
             self.kick(session_id)
 
     def hurry(self, session_id: str) -> None:
-        """Send what waits for a session before what waits for others: somebody has asked for the last of it."""
+        """Send the replies of a session before those of others, since its user waits for an answer."""
         self._turnstile.hurry(session_id)
         self.kick(session_id)
 
     def kick(self, session_id: str) -> None:
-        """There is something new to send to a session."""
         if session_id in self._tasks:
-            self._again.add(session_id)
+            self._dirty.add(session_id)
             return
         self._tasks[session_id] = asyncio.create_task(self._drain(session_id), name=f"outbox {session_id}")
 
     def stop(self, session_id: str) -> None:
-        """Send no further part of the reply that is being sent to a session: its reader has said /stop."""
+        """Stop sending the current reply of a session, because its reader sent /stop."""
         if session_id in self._sending:
             self._stopped.add(self._sending[session_id])
 
     async def close(self) -> None:
-        """Give what is being sent CLOSING_SECONDS to finish; the rest waits for the next start."""
+        """Wait up to CLOSING_SECONDS for the replies that are being sent. The next start sends the rest."""
         tasks = list(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
@@ -130,35 +128,35 @@ class OutboxSender:
         backoff = Backoff()
         try:
             while True:
-                self._again.discard(session_id)
+                self._dirty.discard(session_id)
                 try:
                     for item in await self.mailbox.unsent(session_id):
                         self._sending[session_id] = item.id
-                        await self._replicated()
+                        await self._replicate()
                         if not await self._send(item, backoff):
-                            return  # all of it waits in another session now
-                        await self._replicated()
+                            return  # Its replies now wait in another session
+                        await self._replicate()
                 except Exception as error:
-                    # a full disk keeps the outbox from being read or written; what it holds is not lost
+                    # For example, the disk is full. Nothing is lost
                     log.error("outbox_failed", session=session_id, exc_info=not isinstance(error, StoreError))
                     await backoff.wait()
                     continue
-                if session_id not in self._again:
+                if session_id not in self._dirty:
                     return
         finally:
             self._turnstile.calm(session_id)
             self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
 
-    async def _replicated(self) -> None:
+    async def _replicate(self) -> None:
         if self._replication is not None:
-            await self._replication.synced()
+            await self._replication.wait_for_sync()
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
-        """Send a reply, or give it up; False where its group has another id and the reply waits there."""
+        """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""
         address = Address.of(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
-        if not sent and await self._sent_rich(item, address, sent, backoff):
+        if not sent and await self._send_rich(item, address, sent, backoff):
             await self.mailbox.settle(item, tuple(sent))
             del self._confirmed[item.id]
             return True
@@ -172,24 +170,28 @@ class OutboxSender:
                 self._stopped.discard(item.id)
                 break
             try:
-                sent.append(await self._insist(item, address, parts, number, backoff))
+                sent.append(await self._send_until_confirmed(item, address, parts, number, backoff))
             except SendFailed as failure:
                 present = failure.moved_to
-                if present is not None and self._follow is not None and await self._follow(chat_of(address), present):
+                if (
+                    present is not None
+                    and self._follow is not None
+                    and await self._follow(get_chat_id(address), present)
+                ):
                     del self._confirmed[item.id]
                     return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self.mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
-            if number + 1 < len(parts):  # the last one is recorded with the end
+            if number + 1 < len(parts):
                 await self.mailbox.chunk_sent(item, tuple(sent))
         else:
             await self.mailbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
         return True
 
-    async def _sent_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
-        """Send a reply as a rich message where its chat wants that, and add its id; False where it is to be plain."""
+    async def _send_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
+        """Send a reply as a rich message if its chat wants that. Return False if it has to be sent as plain text."""
         if not (await self._preferences.get(address.owner)).rich:
             return False
         if item.has_document or item.receiver is not None or item.asks is not None:
@@ -198,28 +200,28 @@ class OutboxSender:
         if rich is None or not await self._features.has_method(self._bot, Feature.RICH, SEND):
             return False
         try:
-            sent.append(await self._insist(item, address, [rich], 0, backoff))
+            sent.append(await self._send_until_confirmed(item, address, [rich], 0, backoff))
         except SendFailed as failure:
             log.info("rich_message_refused", outbox=item.id, reason=failure.reason)
-            return False  # whatever it is, the plain one meets it too
+            return False  # The plain message will meet the same failure
         return True
 
     async def _parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.document(item) if item.has_document else None
-        return await laid_out(item.text) if document is None else await captioned(item.text, document)
+        return await split_reply(item.text) if document is None else await with_caption(item.text, document)
 
-    async def _insist(
+    async def _send_until_confirmed(
         self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int, backoff: Backoff
     ) -> str:
-        """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be.
+        """Send a part until it is confirmed, with growing pauses. Raises SendFailed if that is impossible.
 
-        Where Telegram's answer can't be read, it is said once more and not for ever: it has most likely arrived.
+        After an unreadable answer it is sent only once more, since it has probably arrived.
         """
         has_arrived_unread = False
         while True:
             try:
                 async with self._turnstile.passed(item.session_id):
-                    message_id = await self._once(item, address, parts, number)
+                    message_id = await self._send_part(item, address, parts, number)
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:
                     raise
@@ -229,26 +231,26 @@ class OutboxSender:
                 has_arrived_unread = has_arrived_unread or failure.unreadable
                 await backoff.wait(at_least=failure.pause)
                 if failure.trouble is Trouble.IN_DOUBT:
-                    await self._reachable(backoff)
+                    await self._wait_until_reachable(backoff)
             else:
                 backoff.reset()
                 return message_id
 
-    async def _reachable(self, backoff: Backoff) -> None:
-        """Wait until Telegram answers. What is in doubt may show twice, so it is not said again into a dead line."""
+    async def _wait_until_reachable(self, backoff: Backoff) -> None:
+        """Wait until Telegram answers, since each attempt at a message in doubt may show it twice."""
         while True:
             try:
                 with readable():
                     await self._bot.get_me()
             except TelegramError as error:
-                await backoff.wait(at_least=explained(error).pause)
+                await backoff.wait(at_least=to_send_failure(error).pause)
             else:
                 return
 
-    async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int) -> str:
+    async def _send_part(self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int) -> str:
         part = parts[number]
         is_last = number + 1 == len(parts)
-        markup = markup_of(item.keyboard) if is_last else None
+        markup = build_markup(item.keyboard) if is_last else None
         if isinstance(part, Rich):
             reply_to, preview = item.reply_to, item.preview_id
             return await send_rich(self._bot, address, part, reply_to, markup, preview_id=preview, silent=item.silent)
@@ -263,25 +265,28 @@ class OutboxSender:
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        under: Markup = asking(item.asks) if is_last and item.asks is not None else markup
+        part_markup: Markup = force_reply(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
-        if item.receiver is not None and (sent := await self._to_one(item, item.receiver, address, part, under)):
-            return sent
-        return await send_part(self._bot, address, part, reply_to, under, silent=item.silent)
+        if item.receiver is not None:
+            sent = await self._send_ephemeral(item, item.receiver, address, part, part_markup)
+            if sent:
+                return sent
+        return await send_part(self._bot, address, part, reply_to, part_markup, silent=item.silent)
 
-    async def _to_one(
+    async def _send_ephemeral(
         self, item: OutboxItem, receiver: str, address: Address, part: Part, markup: Markup
     ) -> str | None:
-        """Send a part so that one person sees it; None where that can't be had and all may see it. Raises SendFailed.
+        """Send a part that only one user will see. Raises SendFailed.
 
-        Who was shown something alone, or this group anybody, is never answered before all: there it is not sent.
+        Return None if the group doesn't support that and all may see it. If the group supports it, or the question was
+        ephemeral, an answer never becomes public.
         """
-        chat, user = chat_of(address), receiver.partition(" ")[0]
+        chat, user = get_chat_id(address), receiver.partition(" ")[0]
         shown = (item.reply_to, item.preview_id, *self._confirmed[item.id])
-        is_closed = any(map(is_ephemeral, shown)) or await self._features.shows_alone(chat)
-        # an administrator need not name what is answered; others have to, and within seconds
+        is_closed = any(map(is_ephemeral, shown)) or await self._features.accepts_ephemeral(chat)
+        # Only administrators may send it without naming what it answers. Others have to, within seconds
         unasked: tuple[str, str | None] = (user, None)
-        ways = [unasked] if self._features.may_try_alone(chat) else []
+        ways = [unasked] if self._features.may_try_ephemeral(chat) else []
         if receiver != user or is_ephemeral(item.reply_to):
             ways.insert(0, (receiver, item.reply_to))
         refusal = SendFailed(Trouble.NEVER, 0, "nobody else may see it")
@@ -306,7 +311,7 @@ class OutboxSender:
         return None
 
     async def _refuse_to_all(self, item: OutboxItem, address: Address) -> None:
-        """Say that an answer can't be shown; nobody waits for what was told beside one."""
+        """Tell the group that an answer can't be shown. Texts apart from an answer are dropped."""
         if item.reply_to is not None:
             with use_language(await self._languages.of_chat(address.owner)):
                 await send_part(self._bot, address, Chunk(_(_FOR_NOBODY_ELSE)))

@@ -1,4 +1,4 @@
-"""What a person sees until an answer is there: a reaction while it waits, then a draft, or a message that is edited."""
+"""Previews: a reaction while a message waits, then drafts or an edited message until the answer is complete."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_part, thread_of
+from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, in_doubt, send_part, to_send_failure
 from bot.telegram.features import Feature, is_ephemeral
-from bot.telegram.rendering import LONGEST_TEXT, ending, render
+from bot.telegram.rendering import MAX_TEXT_UNITS, last_part, render
 from config.waiting import wait_at_most
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -37,39 +37,35 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-SHOWS_PER_SECOND = 10
-"""Previews and typing of all chats together; Telegram takes some 30 messages a second from a bot."""
+MAX_PREVIEWS_PER_SECOND = 10
+"""Maximum rate of previews and typing in all chats. Telegram accepts about 30 messages a second from a bot."""
 
-DRAFT_PAUSE = 0.7
-"""Seconds between two drafts in a private chat."""
-DRAFT_CHARACTERS = 3_000
-"""So much of the end of a long answer is shown while it is written."""
-EDIT_PAUSE = 5.0
-"""Seconds between two edits in a group, which may see 20 messages a minute: some are left for the replies."""
-CROWDED_PAUSE = 0.2
-"""Seconds until what there was no room to show is tried again."""
-FIRST_EDIT_CHARACTERS = 40
-"""A message that will be edited is sent once there is this much to read."""
+DRAFT_INTERVAL_SECONDS = 0.7
+MAX_DRAFT_CHARS = 3_000
+"""Number of characters that a draft shows of the end of a long answer."""
+EDIT_INTERVAL_SECONDS = 5.0
+"""Interval of edits in a group, where Telegram allows 20 messages a minute, including replies."""
+RETRY_SECONDS = 0.2
+MIN_FIRST_EDIT_CHARS = 40
+"""Minimum number of characters of the first message that will be edited."""
 
-DELAY = 1.0
-"""Seconds that a message waits before that is shown: most turns are over sooner."""
-MOST_SHOWN = 50
-"""Messages that show it at a time."""
-GROUP_PACE = 1 / 20
-"""How often a second it is shown in one group: the library counts it among the 20 messages a minute that a group may
-see, which are for the replies."""
+REACTION_DELAY_SECONDS = 1.0
+"""Seconds before a waiting message gets a reaction. Most turns are over sooner."""
+MAX_REACTIONS = 50
+GROUP_RATE = 1 / 20
+"""Maximum rate of reactions in one group. The library counts them among the 20 messages a minute of the group."""
 
 
 class Pace:
-    """Allows so many shows a second, spread evenly. What it does not allow now is dropped, or asked for again later."""
+    """Rate limiter that spreads previews evenly. The caller drops or repeats what it doesn't allow."""
 
-    def __init__(self, per_second: float = SHOWS_PER_SECOND, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_second: float = MAX_PREVIEWS_PER_SECOND, now: Callable[[], float] = time.monotonic) -> None:
         self._gap = 1 / per_second
         self._now = now
         self._next = now()
 
     def allows(self) -> bool:
-        """Whether something may be shown now; then it counts as shown."""
+        """Return True and count a preview if it is allowed now."""
         now = self._now()
         if now < self._next:
             return False
@@ -79,11 +75,13 @@ class Pace:
 
 @dataclass(eq=False)
 class Preview:
-    """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest.
+    """The preview of one answer. It shows the newest text as often as the chat allows.
 
-    reply_to: the message that it answers, in a group; None in a private chat, where it is a draft.
-    keep: is told the id of the message that was sent for it. message_id: that one's, or that of a run that was killed.
-    shows: what stands there, as far as that is certain.
+    Args:
+        reply_to: in a group, the message that it answers. None in a private chat, where previews are drafts.
+        keep: called with the id of the message that was sent as the preview.
+        message_id: the message that shows the preview, possibly from an interrupted run.
+        shows: the content of that message, or None if uncertain.
     """
 
     bot: Bot
@@ -106,25 +104,23 @@ class Preview:
         self._drafts = self.reply_to is None and self.features.may_use(Feature.DRAFTS)
 
     def show(self, text: str) -> None:
-        """Show `text` as soon as the pace allows."""
         self._newest = text
         self._changed.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="preview")
 
     def shown_within(self, seconds: float) -> bool:
-        """Whether anything was shown in the last so many seconds."""
         return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
-        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one."""
+        """End the preview. Afterwards `message_id` is the message to turn into the reply, if there is one."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
             self._task = None
         if self._first is not None and self.message_id is None:
-            # on its way when the preview ended: it will stand in the chat, so it must become the reply
+            # It is being sent and will appear in the chat, so it must become the reply
             with contextlib.suppress(SendFailed):
                 self.message_id = await self._first
 
@@ -132,44 +128,44 @@ class Preview:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            pause = DRAFT_PAUSE if self._drafts else EDIT_PAUSE
+            pause = DRAFT_INTERVAL_SECONDS if self._drafts else EDIT_INTERVAL_SECONDS
             if self._newest != self._shown and not self.pace.allows():
-                self._changed.set()  # with what is newest then
-                pause = CROWDED_PAUSE
+                self._changed.set()
+                pause = RETRY_SECONDS
             elif self._newest != self._shown:
                 try:
                     await self._show_once(self._newest)
                 except (TelegramError, SendFailed) as error:
                     if isinstance(error, SendFailed) and error.moved_to is not None:
-                        return  # the turn begins anew where its group is now
+                        return  # The turn starts again in the group's new chat
                     if self._first is not None and self.message_id is None and in_doubt(error):
-                        return  # it may stand in the chat: a second one beside it would be worse than none
+                        return  # It may have arrived, and a second preview would be worse than none
                     pause = max(pause, await self._pause_after(error))
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
-        # a draft goes away, so it shows where the answer has got to; a message stays as the answer's beginning
-        visible = ending(text, DRAFT_CHARACTERS) if self._drafts else text[:LONGEST_TEXT]
+        # A draft disappears, so it shows the end of the text. A message becomes the beginning of the answer
+        visible = last_part(text, MAX_DRAFT_CHARS) if self._drafts else text[:MAX_TEXT_UNITS]
         chunks = await asyncio.to_thread(render, visible)
         if not chunks:
             return
         chunk = chunks[-1 if self._drafts else 0]
         if self._drafts:
             await self.bot.send_message_draft(
-                chat_of(self.address),
+                get_chat_id(self.address),
                 self._draft_id,
                 chunk.text,
                 entities=chunk.entities,
-                message_thread_id=thread_of(self.address),
-                # what is read stays until the stopped answer takes its place; older servers pass over both
+                message_thread_id=get_thread_id(self.address),
+                # The text stays visible until the stopped answer replaces it. Older servers ignore both
                 api_kwargs={"can_stop": True, "keep_on_stop": True},
             )
         elif self.message_id is not None:
-            self.shows = None  # nobody knows, where this is cancelled on its way
+            self.shows = None  # Uncertain if this is cancelled
             await edit_chunk(self.bot, self.address, self.message_id, chunk)
             self.shows = chunk
-        elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
-            # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
+        elif len(chunk.text) >= MIN_FIRST_EDIT_CHARS:
+            # In a separate task: if sending was cancelled, the id of the message would be lost
             self._first = asyncio.create_task(self._send_first(chunk), name="first preview")
             self.message_id = await asyncio.shield(self._first)
             self.shows = chunk
@@ -183,22 +179,22 @@ class Preview:
         return message_id
 
     async def _pause_after(self, error: TelegramError | SendFailed) -> float:
-        """How long to wait after a preview failed: previews are for show, so they are dropped, never insisted on."""
+        """Return the pause after a failed preview. It is not repeated."""
         if isinstance(error, RetryAfter):
-            return explained(error).pause
+            return to_send_failure(error).pause
         log.debug("preview_failed", reason=str(error))
         if self._drafts and isinstance(error, TelegramError) and not isinstance(error, RetryAfter):
-            # an older Bot API server has no drafts
+            # Older Bot API servers have no drafts
             self._drafts = "not found" not in str(error).lower()
-            if isinstance(error, InvalidToken):  # what is said of a method that there is none of
+            if isinstance(error, InvalidToken):  # The library's error for an unknown method
                 await self.features.record_missing(self.bot, Feature.DRAFTS)
         return error.pause if isinstance(error, SendFailed) else 0
 
 
 class Reactions:
-    """Reacts to messages that wait. Only for show: what goes wrong is ignored, and what there is no room for is left.
+    """Shows reactions on waiting messages. Failures are ignored, and reactions over the rate limit are dropped.
 
-    What stands in a chat is kept in the store, so that the next start takes away what is left when this one ends.
+    Reactions are stored, so that the next start removes those that this run leaves.
     """
 
     def __init__(self, bot: Bot, mailbox: Mailbox, pace: Pace, tasks: BackgroundTasks) -> None:
@@ -211,61 +207,59 @@ class Reactions:
         self._tasks = tasks
 
     async def start(self) -> None:
-        """Take away what an earlier run left: its messages are taken up now."""
         for session_id, message_id in await self._mailbox.reactions():
-            self._tasks.start(self._take_away(session_id, message_id), "reaction")
+            self._tasks.start(self._remove(session_id, message_id), "reaction")
 
-    def waits(self, arrival: Arrival) -> None:
-        # what is pressed is no message, and of an album Telegram shows the reaction to the first message only
+    def show_waiting(self, arrival: Arrival) -> None:
+        # A press is no message, and Telegram shows reactions only on the first message of an album
         if arrival.message_id is None or arrival.pressed or is_ephemeral(arrival.message_id):
             return
         key = _key(arrival)
-        if key not in self._begun and len(self._begun) < MOST_SHOWN:
+        if key not in self._begun and len(self._begun) < MAX_REACTIONS:
             self._begun[key] = asyncio.Event()
             self._tasks.start(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]), "reaction")
 
-    def begins(self, arrival: Arrival) -> None:
-        """The turn of a message begins, if it has waited for it."""
+    def show_begun(self, arrival: Arrival) -> None:
+        """Remove the reaction, since the turn of the message starts."""
         if (event := self._begun.pop(_key(arrival), None)) is not None:
             event.set()
 
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
-        await wait_at_most(event, DELAY)
-        chat = chat_of(Address.of(session_id))
+        await wait_at_most(event, REACTION_DELAY_SECONDS)
+        chat = get_chat_id(Address.of(session_id))
         if event.is_set() or chat in self._refusing:
             return
-        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_PACE)).allows():  # a private chat has room
+        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_RATE)).allows():
             return
-        await self._turn_to_show()
+        await self._wait_for_room()
         if event.is_set():
             return
         with contextlib.suppress(StoreError):
-            # first, so that a kill leaves nothing that nobody knows of
+            # Store it first, so that a crash leaves no unknown reaction
             await self._mailbox.keep_reaction(session_id, message_id)
             if await self._react(chat, message_id, ReactionEmoji.EYES):
                 await event.wait()
-                await self._take_away(session_id, message_id)
+                await self._remove(session_id, message_id)
             else:
                 await self._mailbox.drop_reaction(session_id, message_id)
 
-    async def _turn_to_show(self) -> None:
-        """Wait for room among all that is for show."""
-        while not self._pace.allows():  # noqa: ASYNC110  # nothing tells when there is room
-            await asyncio.sleep(CROWDED_PAUSE)
+    async def _wait_for_room(self) -> None:
+        while not self._pace.allows():  # noqa: ASYNC110  # No event signals that there is room
+            await asyncio.sleep(RETRY_SECONDS)
 
-    async def _take_away(self, session_id: str, message_id: str) -> None:
-        await self._turn_to_show()
-        await self._react(chat_of(Address.of(session_id)), message_id, None)
+    async def _remove(self, session_id: str, message_id: str) -> None:
+        await self._wait_for_room()
+        await self._react(get_chat_id(Address.of(session_id)), message_id, None)
         with contextlib.suppress(StoreError):
             await self._mailbox.drop_reaction(session_id, message_id)
 
     async def _react(self, chat: int, message_id: str, emoji: str | None) -> bool:
-        """Whether the reaction may stand there now."""
+        """Set or remove a reaction. Return True if the message may show it now."""
         try:
             await self._bot.set_message_reaction(chat, int(message_id), ReactionTypeEmoji(emoji) if emoji else None)
         except TelegramError as error:
             log.debug("reaction_failed", reason=str(error))
-            if isinstance(error, BadRequest) and emoji:  # most likely the chat takes none: it is not asked again
+            if isinstance(error, BadRequest) and emoji:  # The chat probably forbids reactions
                 self._refusing.add(chat)
             return not isinstance(error, BadRequest | RetryAfter)
         return True

@@ -1,4 +1,4 @@
-"""A reply as the messages that carry it: text with entities, split after rendering, and a long one as a file."""
+"""Rendering of replies: Markdown becomes messages with entities, split after rendering, or a file if it is long."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ OPTIONS = (
     | pyromark.Options.ENABLE_TASKLISTS
     | pyromark.Options.ENABLE_MATH
 )
-"""The extensions that the rendering library reads Markdown with."""
-ROUNDS = 6
-"""How often a text is read again after something in it was made literal, which can bring up more; then it is left."""
+"""Markdown extensions of the rendering library."""
+MAX_PASSES = 6
+"""Maximum number of passes that escape text. Each pass can reveal more to escape."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[^/\s]+\.[A-Za-z]{2,}(?:[/?#:]|$)")
 _DEFINITION = re.compile(rb"^[ \t>*+\-\d.)]*(\[([^\]\n]+)\]):", re.MULTILINE)
@@ -42,12 +42,14 @@ _FORMULA = re.compile(
 )
 
 
-def literal(markdown: str) -> str | None:
-    """`markdown` with a backslash before whatever would vanish from what is shown; None where that has no end."""
-    for _round in range(ROUNDS):
+def escape_invisible(markdown: str) -> str | None:
+    """Escape everything that would vanish from the rendered text. Return None if this takes too many passes."""
+    for _round in range(MAX_PASSES):
         source = markdown.encode()
         events = cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))
-        swallowed = sorted({*_html(events, source), *_empty(events), *_definitions(events, source)})
+        swallowed = sorted(
+            {*_find_html(events, source), *_find_empty(events), *_find_unused_definitions(events, source)}
+        )
         if not swallowed:
             return markdown
         bounds = [0, *swallowed, len(source)]
@@ -55,8 +57,8 @@ def literal(markdown: str) -> str | None:
     return None
 
 
-def _html(events: Sequence[Event], source: bytes) -> Iterator[int]:
-    """Where the marks of raw HTML begin. Telegram shows no HTML, and people write `List<String>` and `a<b`."""
+def _find_html(events: Sequence[Event], source: bytes) -> Iterator[int]:
+    """Yield the offsets of raw HTML tags. Telegram shows no HTML, and people write `List<String>` and `a<b`."""
     for payload, span in events:
         if isinstance(payload, dict) and ("Html" in payload or "InlineHtml" in payload):
             for at in range(span["start"], span["end"]):
@@ -64,26 +66,26 @@ def _html(events: Sequence[Event], source: bytes) -> Iterator[int]:
                     yield at
 
 
-def _empty(events: Sequence[Event]) -> Iterator[int]:
-    """Where links and pictures begin that have no text or lead nowhere, and formulas that say nothing."""
+def _find_empty(events: Sequence[Event]) -> Iterator[int]:
+    """Yield the offsets of links and pictures without a text or a target, and of empty formulas."""
     for (payload, span), (following, _span) in pairwise([*events, ("", {})]):
         if not isinstance(payload, dict):
             continue
         kind, link = _link(payload)
         is_empty = isinstance(following, dict) and following.get("End") == kind
         if link is not None and (is_empty or not _leads_somewhere(link)):
-            yield span["start"] + (kind == "Image")  # behind the exclamation mark of a picture
+            yield span["start"] + (kind == "Image")  # After the exclamation mark of a picture
         if not str(payload.get("DisplayMath", payload.get("InlineMath", "x"))).strip():
             yield from range(span["start"], span["end"])
 
 
-def _definitions(events: Sequence[Event], source: bytes) -> Iterator[int]:
-    """Where definitions begin, such as `[note]: text`, that no link refers to: they look like words of the answer."""
+def _find_unused_definitions(events: Sequence[Event], source: bytes) -> Iterator[int]:
+    """Yield the offsets of definitions such as `[note]: text` that no link uses: they look like part of the answer."""
     matches = [match for match in _DEFINITION.finditer(source) if not match[0].endswith(b"\\")]
     if not matches:
         return
     visible = [
-        (span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _shows(payload)
+        (span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _is_visible(payload)
     ]
     links = [_link(payload)[1] for payload, _ in events if isinstance(payload, dict)]
     used = {str(link["id"]).casefold() for link in links if link is not None and _leads_somewhere(link)}
@@ -95,7 +97,7 @@ def _definitions(events: Sequence[Event], source: bytes) -> Iterator[int]:
 
 
 def _link(payload: Mapping[str, object]) -> tuple[str, Mapping[str, object] | None]:
-    """What an event begins: a link or a picture, by its kind; None for anything else."""
+    """Return kind and data of the link or picture that an event starts, else an empty kind and None."""
     started = payload.get("Start")
     for kind in ("Link", "Image"):
         if isinstance(started, dict) and isinstance(started.get(kind), dict):
@@ -104,16 +106,16 @@ def _link(payload: Mapping[str, object]) -> tuple[str, Mapping[str, object] | No
 
 
 def _leads_somewhere(link: Mapping[str, object]) -> bool:
-    """Whether Telegram can open a link: of others it shows the words and drops where they lead."""
+    """Return True if Telegram can open a link. It drops the targets of other links."""
     return link["link_type"] == "Email" or _ADDRESS.match(str(link["dest_url"])) is not None
 
 
-def _shows(payload: Mapping[str, object]) -> bool:
+def _is_visible(payload: Mapping[str, object]) -> bool:
     return not payload.keys().isdisjoint(("Text", "Code", "InlineMath", "DisplayMath", "Html", "InlineHtml"))
 
 
-def with_dollars(markdown: str) -> str:
-    r"""`markdown` with `$x$` for `\(x\)` and `$$x$$` for `\[x\]`, but in code."""
+def convert_formulas(markdown: str) -> str:
+    r"""Write `$x$` for `\(x\)` and `$$x$$` for `\[x\]`, except in code."""
     if "\\(" not in markdown and "\\[" not in markdown:
         return markdown
     source = markdown.encode()
@@ -122,7 +124,7 @@ def with_dollars(markdown: str) -> str:
     def rewritten(match: re.Match[bytes]) -> bytes:
         kind = "inline" if match["inline"] is not None else "display"
         formula, mark = match[kind].strip(), b"$" if kind == "inline" else b"$$"
-        start = match.start(kind) - 2  # where its bracket begins
+        start = match.start(kind) - 2  # At the opening bracket
         if not formula or any(first < match.end() and start < last for first, last in code):
             return match[0]
         return source[match.start() : start] + mark + formula + mark
@@ -131,7 +133,6 @@ def with_dollars(markdown: str) -> str:
 
 
 def code_spans(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
-    """From where to where code stands, in bytes."""
     for payload, span in events:
         if not isinstance(payload, dict):
             continue
@@ -140,51 +141,50 @@ def code_spans(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
             yield span["start"], span["end"]
 
 
-LONGEST_TEXT = 4096
+MAX_TEXT_UNITS = 4096
 """UTF-16 code units of one message (Bot API)."""
 
-GROWTH = 2
-"""So many times its own length a text may become: deeply nested lists are indented ever further."""
+MAX_GROWTH = 2
+"""Maximum ratio of rendered to source length. The indentation of deeply nested lists grows quadratically."""
 _FENCE = "```"
-# A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny.
-_SHORTEST_CHUNK = 0.5
+# A chunk may only end at a paragraph or line end behind this fraction of it, so that chunks don't get tiny.
+_MIN_CHUNK_FRACTION = 0.5
 
-MOST_PARTS = 5
-"""A reply in more messages than this is sent as a file, with its beginning above it."""
+MAX_PARTS = 5
+"""A reply of more messages than this is sent as a file, with its beginning as a message above it."""
 RENDER_SECONDS = 2.0
-"""How long rendering may take; after that a reply is shown as it was written."""
-LONGEST_FILE = 1_000_000
-"""Characters of a reply that are sent at all."""
-BEGINNING = 3_000
-"""UTF-16 code units of a reply that are shown above its file."""
+"""Timeout for rendering. After that a reply is sent as plain text."""
+MAX_FILE_CHARS = 1_000_000
+"""Maximum number of characters of a reply. The rest is not sent."""
+BEGINNING_UNITS = 3_000
 FILE_NAME = "answer.md"
-LONGEST_CAPTION = 1024
-"""UTF-16 code units of the text at a file (Bot API)."""
+MAX_CAPTION_UNITS = 1024
+"""UTF-16 code units of a file's caption (Bot API)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One message: its text, and entities whose offsets count UTF-16 code units."""
+    """One message: its text and its entities, with offsets in UTF-16 code units."""
 
     text: str
     entities: tuple[MessageEntity, ...] = ()
 
 
-def render(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
-    """`markdown` as messages of at most `longest` UTF-16 code units; none for text without a visible character.
+def render(markdown: str, max_units: int = MAX_TEXT_UNITS) -> list[Chunk]:
+    """Render Markdown to messages of at most `max_units` UTF-16 code units. Return none for blank text.
 
-    Code that a boundary cuts stays code on both sides. What can't be rendered, would vanish or would grow without
-    measure is shown as it was written.
+    Code that is split stays code on both sides. Text that can't be rendered, vanishes or grows too much is sent as it
+    is.
     """
-    text, entities = _converted(markdown)
-    if not text.strip() or len(text) > GROWTH * len(markdown) + longest:
+    text, entities = _convert(markdown)
+    if not text.strip() or len(text) > MAX_GROWTH * len(markdown) + max_units:
         text, entities = markdown, []
-    return list(_split(text, entities, longest))
+    return list(_split(text, entities, max_units))
 
 
-def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
+def _convert(markdown: str) -> tuple[str, list[MessageEntity]]:
     try:
-        source = literal(with_dollars(markdown))
+        source = escape_invisible(convert_formulas(markdown))
         if source is None:
             return markdown, []
         text, message_entities = convert(source, latex_escape=False, config=_config())
@@ -194,26 +194,25 @@ def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
         return markdown, []
 
 
-def unrendered(markdown: str) -> list[Chunk]:
-    """`markdown` as messages that show it as it was written."""
-    return list(_split(markdown, [], LONGEST_TEXT))
+def split_plain(markdown: str) -> list[Chunk]:
+    return list(_split(markdown, [], MAX_TEXT_UNITS))
 
 
-def ending(markdown: str, longest: int) -> str:
-    """The end of a text in `longest` characters at most, from the beginning of a line where there is one.
+def last_part(markdown: str, max_chars: int) -> str:
+    """Return the last `max_chars` characters of a text, from the start of a line if possible.
 
-    Code that began before stays code.
+    Code that began earlier stays code.
     """
-    if len(markdown) <= longest:
+    if len(markdown) <= max_chars:
         return markdown
-    at = markdown.find("\n", len(markdown) - longest + len(_FENCE)) + 1 or len(markdown) - longest
+    at = markdown.find("\n", len(markdown) - max_chars + len(_FENCE)) + 1 or len(markdown) - max_chars
     fences = sum(line.lstrip().startswith(_FENCE) for line in markdown[:at].splitlines())
     return f"{_FENCE}\n{markdown[at:]}" if fences % 2 else markdown[at:]
 
 
-def cut(text: str, longest: int) -> str:
-    """The beginning of `text` with at most `longest` UTF-16 code units, up to the end of a paragraph or a line."""
-    return text[: _end_of_chunk(text, 0, longest)]
+def first_part(text: str, max_units: int) -> str:
+    """Return the first `max_units` UTF-16 code units of a text, up to the end of a paragraph or line."""
+    return text[: _end_of_chunk(text, 0, max_units)]
 
 
 def _config() -> RenderConfig:
@@ -224,30 +223,30 @@ def _config() -> RenderConfig:
     return config
 
 
-def _split(text: str, entities: Sequence[MessageEntity], longest: int) -> Iterator[Chunk]:
+def _split(text: str, entities: Sequence[MessageEntity], max_units: int) -> Iterator[Chunk]:
     start, start16 = 0, 0
     while start < len(text):
-        end = _end_of_chunk(text, start, longest)
+        end = _end_of_chunk(text, start, max_units)
         piece = text[start:end]
         units = utf16_len(piece)
         visible = piece.strip()
         if visible:
-            # Telegram strips the ends of a message, so they are stripped here, with the entities
+            # Telegram strips both ends of a message, so strip them here and shift the entities
             lead = utf16_len(piece[: len(piece) - len(piece.lstrip())])
-            yield Chunk(visible, tuple(_clipped(entities, start16 + lead, utf16_len(visible))))
+            yield Chunk(visible, tuple(_clip(entities, start16 + lead, utf16_len(visible))))
         start, start16 = end, start16 + units
 
 
-def _end_of_chunk(text: str, start: int, longest: int) -> int:
+def _end_of_chunk(text: str, start: int, max_units: int) -> int:
     units, end = 0, start
     while end < len(text):
         units += 2 if ord(text[end]) > 0xFFFF else 1
-        if units > longest:
+        if units > max_units:
             break
         end += 1
     if end == len(text):
         return end
-    floor = start + int((end - start) * _SHORTEST_CHUNK)
+    floor = start + int((end - start) * _MIN_CHUNK_FRACTION)
     for boundary in ("\n\n", "\n", ". ", " "):
         at = text.rfind(boundary, floor, end)
         if at > start:
@@ -255,7 +254,7 @@ def _end_of_chunk(text: str, start: int, longest: int) -> int:
     return max(end, start + 1)
 
 
-def _clipped(entities: Sequence[MessageEntity], start: int, length: int) -> Iterator[MessageEntity]:
+def _clip(entities: Sequence[MessageEntity], start: int, length: int) -> Iterator[MessageEntity]:
     for entity in entities:
         first = max(entity.offset, start)
         last = min(entity.offset + entity.length, start + length)
@@ -272,17 +271,17 @@ def _clipped(entities: Sequence[MessageEntity], start: int, length: int) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What is sent as a document. instead: the text that a chat gets which takes no files."""
+    """A reply that is sent as a document, or as the text `instead` if the chat accepts no files."""
 
     content: bytes
     instead: str
     name: str = FILE_NAME
-    caption: Chunk = Chunk("")  # frozen
+    caption: Chunk = Chunk("")
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceNote:
-    """What is sent as a voice message. Its words have been sent as text, so nothing takes its place."""
+    """A reply that is sent as a voice message. Its text was sent before, so no text replaces it on failure."""
 
     content: bytes
 
@@ -290,32 +289,32 @@ class VoiceNote:
 Part = Chunk | File | VoiceNote
 
 
-async def laid_out(markdown: str) -> list[Part]:
-    """The messages of a reply, in order; always the same ones for the same text in the same language."""
-    if len(markdown) <= MOST_PARTS * LONGEST_TEXT:  # markup is shorter than what it marks: no more parts than that
-        chunks = await _rendered(markdown)
-        if len(chunks) <= MOST_PARTS:
+async def split_reply(markdown: str) -> list[Part]:
+    """Return the messages of a reply. The result is always the same for the same text and language."""
+    if len(markdown) <= MAX_PARTS * MAX_TEXT_UNITS:  # Rendering removes markup, so this rarely makes too many parts
+        chunks = await _render_within_timeout(markdown)
+        if len(chunks) <= MAX_PARTS:
             return [*chunks]
-    beginning = (await _rendered(cut(markdown, BEGINNING)))[:1]
-    shortened = markdown[:LONGEST_FILE]
-    whole = shortened == markdown
-    note = _("The whole answer is in this file.") if whole else _("The beginning of the answer is in this file.")
+    beginning = (await _render_within_timeout(first_part(markdown, BEGINNING_UNITS)))[:1]
+    shortened = markdown[:MAX_FILE_CHARS]
+    is_whole = shortened == markdown
+    note = _("The whole answer is in this file.") if is_whole else _("The beginning of the answer is in this file.")
     return [*beginning, Chunk(f"[...] {note}"), File(shortened.encode(), shortened)]
 
 
-async def captioned(markdown: str, document: Document) -> list[Part]:
-    """A file with a text as its caption, which must be short; or an answer that is spoken."""
+async def with_caption(markdown: str, document: Document) -> list[Part]:
+    """Return a file with a short text as its caption, or a voice message."""
     if document.is_voice:
         return [VoiceNote(document.content)]
-    caption = render(markdown, LONGEST_CAPTION)[0]
+    caption = render(markdown, MAX_CAPTION_UNITS)[0]
     refused = _("This chat takes no files: let me send them here, or run `mneme export` on the machine that I run on.")
     return [File(document.content, refused, document.name, caption)]
 
 
-async def _rendered(markdown: str) -> list[Chunk]:
+async def _render_within_timeout(markdown: str) -> list[Chunk]:
     try:
-        # a thread can't be ended, but what it is given is bounded
+        # A thread can't be cancelled, but the length of the text is limited
         return await asyncio.wait_for(asyncio.to_thread(render, markdown), RENDER_SECONDS)
     except TimeoutError:
         log.warning("rendering_took_too_long", characters=len(markdown))
-        return unrendered(markdown)
+        return split_plain(markdown)

@@ -1,4 +1,4 @@
-"""The running Telegram bot: client, outbox, channel, inbox, updates, started in this order and stopped in reverse."""
+"""The running Telegram bot. Client, outbox, channel, inbox and receiver start in this order and stop in reverse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.jobs.scheduled import begin_reminding
+from bot.jobs.scheduled import start_reminders
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, ChatMigrations
@@ -52,28 +52,30 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-SEND_TIMEOUT = 30
-"""Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
+SEND_TIMEOUT_SECONDS = 30
+"""Seconds to wait for Telegram's answer. A shorter timeout puts deliveries in doubt that did arrive."""
 START_SECONDS = 300
-"""How long one step of the start may take: a few calls, or taking up what an earlier run left."""
+"""Maximum duration of one step of the start: a few calls, or loading the work that an earlier run left."""
 
-# Has the phrases of the languages in Latin letters read; those of others are read at their first word.
+# Loads the phrases of all languages in Latin letters. Phrases in other scripts are loaded on first use.
 _GREETING = "Hello."
 
 
 def telegram_bot(
-    settings: Settings, patience: float = SEND_TIMEOUT, on_response: OnResponse | None = None
+    settings: Settings, timeout: float = SEND_TIMEOUT_SECONDS, on_response: OnResponse | None = None
 ) -> PollingBot:
-    """The client for the Bot API. Raises ConfigurationError without a usable token.
+    """Create the client for the Bot API. Raises ConfigurationError without a usable token.
 
-    patience: seconds to wait for an answer; on_response is shown each answer to a call.
+    Args:
+        timeout: seconds to wait for an answer.
+        on_response: called with every HTTP response.
     """
     if settings.telegram_bot_token is None:
         raise ConfigurationError("TELEGRAM_BOT_TOKEN is missing: get one from @BotFather, or run `mneme setup`.")
-    os.environ.setdefault("PTB_TIMEDELTA", "1")  # the library's own switch to its coming return type
+    os.environ.setdefault("PTB_TIMEDELTA", "1")  # Opt in to the library's future return type
     url = str(settings.telegram_api_url).rstrip("/")
     proxy = settings.telegram_proxy
-    # a proxy of the environment can't reach a Bot API server on this machine
+    # A proxy from the environment can't reach a Bot API server on this machine
     trusts_environment = not is_on_this_machine(url)
     try:
         return PollingBot(
@@ -81,11 +83,11 @@ def telegram_bot(
             base_url=f"{url}/bot",
             base_file_url=f"{url}/file/bot",
             request=BotApiRequest(
-                # those who wait for a connection wait: a request that has none was not sent, and comes again
+                # Requests wait for a free connection. Those that time out were not sent, and are tried again
                 connection_pool_size=connections(64),
-                pool_timeout=patience,
-                read_timeout=patience,
-                write_timeout=patience,
+                pool_timeout=timeout,
+                read_timeout=timeout,
+                write_timeout=timeout,
                 proxy=proxy,
                 httpx_kwargs={
                     "verify": tls_context(),
@@ -94,12 +96,12 @@ def telegram_bot(
                 },
             ),
             get_updates_request=BotApiRequest(
-                read_timeout=SEND_TIMEOUT,
+                read_timeout=SEND_TIMEOUT_SECONDS,
                 proxy=proxy,
                 httpx_kwargs={"verify": tls_context(), "trust_env": trusts_environment},
             ),
             defaults=Defaults(link_preview_options=LinkPreviewOptions(is_disabled=True)),
-            # paces requests, but never sleeps through a flood limit: that would freeze every chat for one
+            # Paces requests but never sleeps through a flood limit, which would block all chats because of one
             rate_limiter=AIORateLimiter(max_retries=0),
         )
     except InvalidToken as error:
@@ -107,7 +109,7 @@ def telegram_bot(
 
 
 async def run_telegram(app: App) -> None:
-    """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses a token that never worked."""
+    """Serve Telegram until cancelled. Raises ConfigurationError if Telegram refuses a token that never worked."""
     bot = telegram_bot(app.settings)
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
@@ -115,7 +117,7 @@ async def run_telegram(app: App) -> None:
     tasks = BackgroundTasks()
 
     async def warm() -> None:
-        # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
+        # A turn that needs the modules would load them too, or block the whole event loop
         with app.runner.places.closed():
             await warm_up()
 
@@ -130,15 +132,15 @@ async def run_telegram(app: App) -> None:
         features = ServerFeatures(published, me.id, app.clock)
         await features.start()
         outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences, app.replication)
-        access = AccessList(app.database, CHANNEL, app.clock)
-        family = {*await access.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
-        await app.memory.sharing.settle(access.owner_of(user) for user in family)
-        moves = ChatMigrations(app.memory.moving, app.runner)
-        door = AccessControl(
+        access_list = AccessList(app.database, CHANNEL, app.clock)
+        family = {*await access_list.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
+        await app.memory.sharing.settle(access_list.owner_of(user) for user in family)
+        migrations = ChatMigrations(app.memory.moving, app.runner)
+        access = AccessControl(
             bot,
             outbox,
-            access,
-            moves,
+            access_list,
+            migrations,
             app.runner.languages,
             app.settings.telegram_allowed_ids,
             app.settings.memory_enabled,
@@ -146,56 +148,56 @@ async def run_telegram(app: App) -> None:
             asks_for_role=app.memory.sharing.enabled,
         )
         voice = VoiceMessages(app.speech, app.memory.preferences, outbox)
-        channel = TelegramChannel(bot, mailbox, outbox, door, features, voice, tasks)
-        albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
-        letters = UpdateParser(me, channel, app.runner.commands, albums)
+        channel = TelegramChannel(bot, mailbox, outbox, access, features, voice, tasks)
+        albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
+        parser = UpdateParser(me, channel, app.runner.commands, albums)
         private, remembers = app.database.private, app.settings.guest_memory
-        guests = GuestMode(bot, door, app.runner, private, tasks, remembers=remembers)
+        guests = GuestMode(bot, access, app.runner, private, tasks, remembers=remembers)
         receiver = Receiver(
-            me.id, channel, mailbox, door, app.runner, albums, letters, presses, guests, app.replication
+            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, guests, app.replication
         )
         speakers = Speakers(app.database)
         inbox = InboxWorker(
             channel,
             mailbox,
-            door,
+            access,
             app.runner,
             albums,
             speakers,
-            letters,
-            presses,
+            parser,
+            callbacks,
             app.memory.tasks,
             app.memory.corrections,
             receiver.arrived,
             tasks,
         )
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
-        await _warn_if_nobody_may_enter(app, access)
-        token.tell = door.tell_of_refusals
+        await _warn_if_nobody_may_enter(app, access_list)
+        token.tell = access.notify_of_refusals
         if app.replication is not None:
-            app.replication.tell = door.tell_of_replica
+            app.replication.tell = access.notify_of_replica_age
         menu_page = page_address(app.settings.web_url)
         menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
-        # beside the rest: nobody is to wait for what is only shown
+        # In the background: nothing has to wait for the menu
         tasks.start(menu.publish(), "menu")
-        await moves.start()
-        await outbox.start(door.follow)
+        await migrations.start()
+        await outbox.start(access.follow)
         await channel.start()
         await inbox.start()
-        app.begin_background_work()
+        app.start_background_work()
 
         async def tell() -> None:
-            for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
+            for session_id in await app.memory.telling.put_out(CHANNEL, access.serves):
                 outbox.kick(session_id)
-            if await app.memory.tasks.put_in(f"{CHANNEL}:", door.serves):
+            if await app.memory.tasks.put_in(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
-        begin_reminding(tell, app.jobs.offers, tasks)
+        start_reminders(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await _source(app, bot, receiver, contact).run()
         finally:
-            await tasks.close()  # nothing more is taken, told to strangers, reminded of or shown
+            await tasks.close()  # No more updates, notices to strangers, reminders or previews
             await inbox.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
@@ -212,10 +214,10 @@ async def _until_known(bot: PollingBot, contact: Contact, token: TokenWatch) -> 
         except TelegramError as error:
             if isinstance(error, InvalidToken) and await token.is_wrong(bot):
                 raise _wrong_token() from error
-            await contact.rest_after(error)
+            await contact.wait_after(error)
         else:
             break
-    with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
+    with contextlib.suppress(StoreError):  # The disk may be full. The next start retries
         await token.keep()
 
 
@@ -223,13 +225,13 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> 
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, contact)
-    return Webhook(bot, receiver.receive, contact, app.entrances, str(url), secret.get_secret_value())
+    return Webhook(bot, receiver.receive, contact, app.inbound_routes, str(url), secret.get_secret_value())
 
 
-async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
-    if app.settings.telegram_allowed_ids or await access.has_members():
+async def _warn_if_nobody_may_enter(app: App, access_list: AccessList) -> None:
+    if app.settings.telegram_allowed_ids or await access_list.has_members():
         return
-    if await access.awaits_claim():
+    if await access_list.awaits_claim():
         log.info("waiting_to_be_claimed", remedy="open the link that `mneme setup` showed")
     else:
         log.warning("nobody_is_allowed", remedy="run `mneme setup` for a one-time code, or set TELEGRAM_ALLOWED_IDS")
@@ -240,7 +242,7 @@ def _wrong_token() -> ConfigurationError:
 
 
 async def warm_up() -> None:
-    """Read the classifier and phrases in a thread: the event loop goes on meanwhile."""
+    """Load the classifier and its phrases in a thread, so that the event loop goes on."""
     await asyncio.to_thread(_load)
 
 

@@ -1,4 +1,4 @@
-"""Where updates come from: long polling, or a webhook. Each is kept before it is confirmed, and no failure ends it."""
+"""Sources of updates: long polling or a webhook. Updates are stored before they are confirmed. Failures are retried."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import ALLOWED_UPDATES, MOST_UPDATES, Unreadable, explained, readable, reason_of
+from bot.telegram.calls import ALLOWED_UPDATES, MAX_UPDATES, Unreadable, describe_error, readable, to_send_failure
 from bot.telegram.updates import RawUpdate
-from bot.web import Entrance
+from bot.web import InboundRoute
 from config.waiting import Backoff
 from memory.errors import StoreError
 
@@ -35,59 +35,59 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 30
-"""How long Telegram may keep a poll open."""
-REQUEST_SECONDS = 45
-"""How long a request may take besides: to connect, and until Telegram's answer is read."""
-LONGEST_FLOOD = 60.0
-"""Seconds at most that an answer to a poll can make us wait, whatever it says: nobody is heard meanwhile."""
-SLACK = 20
-"""How much later than announced a step may come on a busy machine, in seconds."""
-RECEIVE_SECONDS = 120
-"""How long it may take to keep a hundred updates on a slow disk and to hand them over."""
+MAX_REQUEST_SECONDS = 45
+"""Maximum duration of a request apart from the long poll: connecting and reading the answer."""
+MAX_FLOOD_PAUSE_SECONDS = 60.0
+"""Maximum pause after a rate limit on polling. No update arrives during it."""
+SLACK_SECONDS = 20
+"""Seconds by which a step may be late on a busy machine before it counts as stuck."""
+MAX_RECEIVE_SECONDS = 120
+"""Maximum duration of storing a hundred updates on a slow disk and passing them on."""
 
 SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  # a name
-MOST_BYTES = 1_000_000
-"""How long an update may be: a message of 4096 characters with its entities and the one it answers takes a tenth."""
-LOOK_PAUSE = 60.0
-"""Seconds after which Telegram is asked again whether it still sends its updates here."""
-LOOK_SECONDS = 120
-"""How long that may take, with what it takes to set the webhook anew."""
+MAX_UPDATE_BYTES = 1_000_000
+"""Maximum size of an update. A message of 4096 characters with entities and a quoted message takes a tenth of it."""
+CHECK_INTERVAL_SECONDS = 60.0
+MAX_CHECK_SECONDS = 120
 
 
-TRIES = 3
-"""How often in a row getMe has to be refused before a token that never worked is taken for a wrong one."""
-TRY_PAUSE = 1.0
-"""Seconds before the second of them; before the third it is twice as long."""
-FOR_GOOD = 600.0
-"""Seconds of nothing but refusals after which a token that worked is said to be refused for good."""
-TOLD_FROM = 5.0
-"""Seconds that refusals have to last for the owner to read of them."""
-PAUSE_FOR_GOOD = 60.0
-"""Seconds between two tries then: a proxy that was wrong for a night is found mended, too."""
-_KEPT_AS = "token"
+MAX_TOKEN_ATTEMPTS = 3
+"""Number of refused getMe calls in a row that prove a token wrong if it never worked."""
+TOKEN_RETRY_SECONDS = 1.0
+"""Pause before the second of these calls. Each further pause is one second longer."""
+PERMANENT_REFUSAL_SECONDS = 600.0
+"""Seconds of refusals only, after which a token that once worked is reported as refused for good."""
+MIN_REPORTED_SECONDS = 5.0
+"""Minimum duration of refusals that the owner is notified about."""
+PERMANENT_REFUSAL_PAUSE_SECONDS = 60.0
+"""Seconds between attempts after that. A faulty proxy may be repaired later."""
+_CACHE_KEY = "token"
 
 
 class TokenWatch:
-    """Knows whether the token has ever worked, and for how long it has been refused.
+    """Tracks whether the token ever worked, and for how long it has been refused.
 
-    A Bot API server of one's own that starts, and a proxy's own pages, say 404 or 401 as Telegram does for a token
-    that was revoked. So only a token that never worked ends the program. tell: what the owner is told when it is over.
+    A starting Bot API server or a proxy may answer 404 or 401, as Telegram does for a revoked token. So only a token
+    that never worked ends the program.
+
+    Attributes:
+        tell: notifies the owner after the token works again.
     """
 
     def __init__(self, published: MenuCache, token: str, now: Callable[[], float] = time.monotonic) -> None:
         self._published = published
         self._token = token
         self._now = now
-        self._began: float | None = None
-        self._nothing_else_since: float | None = None
+        self._first_refused_at: float | None = None
+        self._refused_since: float | None = None
         self.tell: Callable[[timedelta], Awaitable[None]] | None = None
 
     async def is_wrong(self, bot: Bot) -> bool:
-        """Whether a token that was just refused never worked, and is refused again and again."""
-        if await self._published.is_shown(_KEPT_AS, self._token):
+        """Return True if a token that was just refused never worked and is refused repeatedly."""
+        if await self._published.is_shown(_CACHE_KEY, self._token):
             return False
-        for tried in range(TRIES):
-            await asyncio.sleep(tried * TRY_PAUSE)
+        for tried in range(MAX_TOKEN_ATTEMPTS):
+            await asyncio.sleep(tried * TOKEN_RETRY_SECONDS)
             try:
                 with readable():
                     await bot.get_me()
@@ -99,50 +99,50 @@ class TokenWatch:
         return True
 
     async def keep(self) -> None:
-        if not await self._published.is_shown(_KEPT_AS, self._token):
-            await self._published.keep(_KEPT_AS, self._token)
+        if not await self._published.is_shown(_CACHE_KEY, self._token):
+            await self._published.keep(_CACHE_KEY, self._token)
 
-    def refused(self) -> str:
-        """Telegram has refused the token; how that is to be said."""
+    def record_refusal(self) -> str:
+        """Record a refusal. Return a description for the health report."""
         now = self._now()
-        self._began = now if self._began is None else self._began
-        self._nothing_else_since = now if self._nothing_else_since is None else self._nothing_else_since
-        seconds = round(now - self._nothing_else_since)
-        if not self.for_good:
+        self._first_refused_at = now if self._first_refused_at is None else self._first_refused_at
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        seconds = round(now - self._refused_since)
+        if not self.is_permanent:
             log.warning("token_refused", seconds=seconds, remedy="it has worked before; trying again")
             return "the token is refused, which has worked before"
         log.error("token_refused_for_good", seconds=seconds, remedy="copy TELEGRAM_BOT_TOKEN again from @BotFather")
         return f"the token is refused for {seconds // 60} minutes: copy TELEGRAM_BOT_TOKEN again from @BotFather"
 
     @property
-    def for_good(self) -> bool:
-        """Whether there was nothing but refusals for so long that somebody has to look after the token."""
-        return self._nothing_else_since is not None and self._now() - self._nothing_else_since >= FOR_GOOD
+    def is_permanent(self) -> bool:
+        """Return True if all requests were refused for so long that someone has to check the token."""
+        since = self._refused_since
+        return since is not None and self._now() - since >= PERMANENT_REFUSAL_SECONDS
 
-    def failed_otherwise(self) -> None:
-        """What Telegram answers is no refusal, but nothing that works either."""
-        self._nothing_else_since = None
+    def record_other_failure(self) -> None:
+        self._refused_since = None
 
-    async def accepted(self) -> None:
-        """The token works. The owner is told of refusals that lasted; where that can't be kept, the next time."""
-        self._nothing_else_since = None
-        if self._began is None:
+    async def record_acceptance(self) -> None:
+        """Record that the token works, and notify the owner of long refusals. The next call retries a failed notice."""
+        self._refused_since = None
+        if self._first_refused_at is None:
             return
-        lasted = self._now() - self._began
-        if lasted >= TOLD_FROM and self.tell is not None:
+        lasted = self._now() - self._first_refused_at
+        if lasted >= MIN_REPORTED_SECONDS and self.tell is not None:
             try:
                 await self.tell(timedelta(seconds=round(lasted)))
             except StoreError as error:
                 log.warning("refusal_not_told", reason=error.loggable)
                 return
         log.info("token_accepted_again", seconds=round(lasted))
-        self._began = None
+        self._first_refused_at = None
 
 
 class Contact:
-    """Tells the pulse and the log whether Telegram answers; after each failure in a row it waits longer.
+    """Reports to heartbeat and log whether Telegram answers, with growing pauses after failures.
 
-    replication: knows whether another machine has taken over; then a call raises ConfigurationError.
+    Calls raise ConfigurationError if another machine has taken over the replica.
     """
 
     def __init__(self, pulse: Heartbeat, token: TokenWatch, replication: Replication | None = None) -> None:
@@ -152,42 +152,40 @@ class Contact:
         self._backoff = Backoff()
 
     async def succeeded(self) -> None:
-        """What was asked is answered."""
-        await self._token.accepted()
+        await self._token.record_acceptance()
         self.pulse.succeeded()
         self._backoff.reset()
 
-    async def rest_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
-        """Wait after an error of Telegram's, as long as it asks for where that can be borne."""
+    async def wait_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
+        """Wait after an error, for a rate limit as long as Telegram asks, within bounds."""
         if isinstance(error, InvalidToken):
-            reason = self._token.refused()
-            await self.rest(reason, PAUSE_FOR_GOOD if self._token.for_good else 0)
+            reason = self._token.record_refusal()
+            await self.wait(reason, PERMANENT_REFUSAL_PAUSE_SECONDS if self._token.is_permanent else 0)
             return
-        self._token.failed_otherwise()
+        self._token.record_other_failure()
         if isinstance(error, Conflict):
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
             if self._replication is not None:
-                self.pulse.step(within=LOOK_SECONDS)
-                await self._replication.check_lease(look=True)
-            await self.rest("another program polls with this token")
+                self.pulse.step(within=MAX_CHECK_SECONDS)
+                await self._replication.check_lease(refresh=True)
+            await self.wait("another program polls with this token")
             return
-        log.warning("telegram_unreachable", reason=reason_of(error), remedy=remedy)
-        pause = explained(error).pause if isinstance(error, RetryAfter) else 0
-        await self.rest(reason_of(error), min(pause, LONGEST_FLOOD))
+        log.warning("telegram_unreachable", reason=describe_error(error), remedy=remedy)
+        pause = to_send_failure(error).pause if isinstance(error, RetryAfter) else 0
+        await self.wait(describe_error(error), min(pause, MAX_FLOOD_PAUSE_SECONDS))
 
-    async def rest(self, reason: str, at_least: float = 0) -> None:
-        """Wait after a failure, at least so many seconds."""
+    async def wait(self, reason: str, at_least: float = 0) -> None:
         self.pulse.failed(reason)
-        self.pulse.step(within=self._backoff.pause(at_least) + SLACK)
+        self.pulse.step(within=self._backoff.pause(at_least) + SLACK_SECONDS)
         await self._backoff.wait(at_least)
 
 
 @dataclass(eq=False)
 class Poller:
-    """Fetches updates for as long as it runs.
+    """Polls for updates until it is cancelled.
 
-    Each poll confirms the updates of the one before. `receive` returns only when those are on disk, so an
-    update that a crash loses here comes again.
+    Each poll confirms the updates of the one before. `receive` returns after they are on disk, so Telegram sends an
+    update again if a crash loses it.
     """
 
     bot: PollingBot
@@ -197,32 +195,32 @@ class Poller:
     _one_by_one: bool = field(default=False, init=False)
 
     async def run(self) -> None:
-        self.contact.pulse.step(within=REQUEST_SECONDS + SLACK)
+        self.contact.pulse.step(within=MAX_REQUEST_SECONDS + SLACK_SECONDS)
         with contextlib.suppress(TelegramError), readable():
-            # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
+            # Polling fails as long as a webhook is set. Pending updates stay on the server
             await self.bot.delete_webhook(drop_pending_updates=False)
         while True:
             try:
                 await self._poll()
             except TelegramError as error:
-                await self.contact.rest_after(error)
+                await self.contact.wait_after(error)
             except Exception as error:
-                # a full disk, for one: the updates were not confirmed and come again
+                # For example, the disk is full. The updates were not confirmed, so Telegram sends them again
                 log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
-                await self.contact.rest("what was received can't be kept")
+                await self.contact.wait("what was received can't be kept")
             else:
                 await self.contact.succeeded()
 
     async def _poll(self) -> None:
-        # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
+        # The first poll, and the first one after a failure, returns at once to show quickly that polling works
         patience = POLL_SECONDS if self.contact.pulse.trouble is None else 0
-        self.contact.pulse.step(within=patience + REQUEST_SECONDS + SLACK)
+        self.contact.pulse.step(within=patience + MAX_REQUEST_SECONDS + SLACK_SECONDS)
         try:
-            updates = await self.bot.poll(self._offset, patience, 1 if self._one_by_one else MOST_UPDATES)
+            updates = await self.bot.poll(self._offset, patience, 1 if self._one_by_one else MAX_UPDATES)
         except Unreadable as error:
             if error.update is None:
                 raise
-            # each alone then, so that what can't be read takes nothing with it
+            # Fetch the updates one by one, so that only the unreadable update is lost
             updates = [error.update] if self._one_by_one else []
             self._one_by_one = not self._one_by_one
             if self._one_by_one:
@@ -231,60 +229,63 @@ class Poller:
         else:
             self._one_by_one = self._one_by_one and bool(updates)
         if updates:
-            self.contact.pulse.step(within=RECEIVE_SECONDS)
+            self.contact.pulse.step(within=MAX_RECEIVE_SECONDS)
             await self.receive(updates)
-        # said once it is confirmed; said for ever, it would hide what Telegram counts from a lower number on
+        # Without new updates no offset is sent, since it would hide updates if Telegram starts its numbers again
         self._offset = max(update.id for update in updates) + 1 if updates else None
 
 
 @dataclass(eq=False)
 class Webhook:
-    """Has Telegram send its updates here for as long as it runs.
+    """Receives updates by a webhook until it is cancelled.
 
-    `receive` returns only when an update is on disk, so one that a crash loses here is sent again. url: where Telegram
-    sends to; secret: what it shows there.
+    `receive` returns after an update is on disk, so Telegram sends an update again if a crash loses it.
+
+    Args:
+        url: the public address.
+        secret: the token that Telegram sends in a header.
     """
 
     bot: Bot
     receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
     contact: Contact
-    entrances: dict[str, Entrance]
+    inbound_routes: dict[str, InboundRoute]
     url: str
     secret: str
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _received: bool = field(default=False, init=False)
 
     async def run(self) -> None:
         self.contact.pulse.what = "the webhook"
         path = urlsplit(self.url).path
-        self.entrances[path] = Entrance(self._admits, MOST_BYTES, self._take)
+        self.inbound_routes[path] = InboundRoute(self._admits, MAX_UPDATE_BYTES, self._take)
         try:
             await self._keep_set()
         finally:
-            del self.entrances[path]
+            del self.inbound_routes[path]
 
     async def _keep_set(self) -> None:
         is_set = False
         while True:
-            self.contact.pulse.step(within=LOOK_SECONDS)
+            self.contact.pulse.step(within=MAX_CHECK_SECONDS)
             try:
                 with readable():
-                    trouble = await self._look(is_set=is_set)
+                    trouble = await self._check(is_set=is_set)
             except TelegramError as error:
                 remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
-                await self.contact.rest_after(error, remedy)
+                await self.contact.wait_after(error, remedy)
                 continue
             is_set = True
             await self.contact.succeeded()
             if trouble is not None:
                 self.contact.pulse.failed(trouble)
-            self.contact.pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
-            await asyncio.sleep(LOOK_PAUSE)
+            self.contact.pulse.step(within=CHECK_INTERVAL_SECONDS + MAX_CHECK_SECONDS)
+            await asyncio.sleep(CHECK_INTERVAL_SECONDS)
 
-    async def _look(self, *, is_set: bool) -> str | None:
-        """Why no updates come, as Telegram tells it; None where they do. A webhook that was taken away is set anew."""
+    async def _check(self, *, is_set: bool) -> str | None:
+        """Check the webhook, and set it again if it was removed. Return the reason if no updates arrive."""
         received, self._received = self._received, False
-        if not is_set:  # always at the start: which secret Telegram shows, it does not tell
+        if not is_set:  # Always set it at start, since Telegram doesn't reveal its secret
             await self._set()
             return None
         info = await self.bot.get_webhook_info()
@@ -304,15 +305,15 @@ class Webhook:
         return hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self.secret.encode())
 
     async def _take(self, body: bytes) -> tuple[int, str]:
-        update = _update_in(body)
+        update = _parse_update(body)
         if update is None:
             log.warning("webhook_unreadable", bytes=len(body))
             return HTTPStatus.BAD_REQUEST, "that is no update\n"
         try:
-            async with self._turn:  # as they came: what was sent first is kept first
+            async with self._lock:  # In order of arrival
                 await self.receive([update])
         except Exception:
-            # a full disk, for one: Telegram sends it again
+            # For example, the disk is full. Telegram sends it again
             log.exception("receiving_failed")
             self.contact.pulse.failed("what was received can't be kept")
             return HTTPStatus.SERVICE_UNAVAILABLE, "that can't be kept\n"
@@ -321,9 +322,9 @@ class Webhook:
         return HTTPStatus.OK, ""
 
 
-def _update_in(body: bytes) -> RawUpdate | None:
-    """The update in a request. What can't be read is one as well: refused, it would be sent before all others again."""
+def _parse_update(body: bytes) -> RawUpdate | None:
+    """Parse the update in a request. Accept unreadable updates too, since Telegram repeats refused ones for ever."""
     try:
         return RawUpdate.of(json.loads(body))
     except (ValueError, RecursionError, MemoryError):
-        return RawUpdate.in_unreadable(body)
+        return RawUpdate.find_in_invalid_json(body)

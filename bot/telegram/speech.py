@@ -1,4 +1,4 @@
-"""Answers as voice messages beside their text, which is what is delivered for sure and has the buttons under it."""
+"""Answers as voice messages, in addition to their text."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-MOST_CHARACTERS = 4_000
-"""Of an answer that is read aloud: some minutes, and OpenAI takes 4,096."""
+MAX_CHARS = 4_000
+"""Characters of an answer that are read aloud. That takes some minutes, and OpenAI accepts 4,096."""
 _ADDRESS = re.compile(r"https?://(?:www\.)?([^/\s?#]+)\S*")
 _ENDS = re.compile(r"[.!?…。！？]+[\"'”’»)]*(?=\s)|[。！？]|\n")
 
 
 class VoiceMessages:
-    """Has answers spoken where a chat wants that. speech None: nothing here can speak."""
+    """Speaks answers in chats that want it, if a speech model is available."""
 
     def __init__(self, speech: Speech | None, preferences: PreferenceStore, outbox: OutboxSender) -> None:
         self._speech = speech
@@ -36,7 +36,6 @@ class VoiceMessages:
         self._outbox = outbox
 
     def wants(self, arrivals: list[Arrival]) -> bool:
-        """Whether the answer to some arrivals is to be spoken."""
         chosen = self._preferences.known(arrivals[-1].address.owner).voice
         if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
@@ -45,8 +44,8 @@ class VoiceMessages:
         return chosen is VoiceReplies.ALWAYS or has_spoken
 
     async def send(self, arrival: Arrival, answer: str) -> None:
-        """Have an answer spoken, and sent by the outbox. What fails is left out: the text has been sent."""
-        text = await asyncio.to_thread(spoken_text, answer)  # as slow as rendering can be
+        """Speak an answer and give it to the outbox. Failures are ignored, since the text is sent anyway."""
+        text = await asyncio.to_thread(spoken_text, answer)
         if self._speech is None or not text:
             return
         audio = await self._speech.speak(text)
@@ -64,16 +63,16 @@ class VoiceMessages:
 
 
 def spoken_text(markdown: str) -> str:
-    """What of an answer is read aloud: no code blocks, of addresses the host, and of a long one the beginning."""
+    """Return the text of an answer to read aloud: without code blocks, with hosts for addresses, and not too long."""
     pieces = []
-    for chunk in render(markdown[: 5 * MOST_CHARACTERS]):
-        encoded = chunk.text.encode("utf-16-le")  # entities count in UTF-16 code units
+    for chunk in render(markdown[: 5 * MAX_CHARS]):
+        encoded = chunk.text.encode("utf-16-le")  # Entities count in UTF-16 code units
         for entity in sorted(chunk.entities, key=lambda entity: -entity.offset):
             if entity.type == entity.PRE:
                 encoded = encoded[: 2 * entity.offset] + encoded[2 * (entity.offset + entity.length) :]
         pieces.append(encoded.decode("utf-16-le"))
     text = re.sub(r"\n{2,}", "\n\n", _ADDRESS.sub(r"\1", "\n".join(pieces))).strip()
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARS:
         return text
-    ends = [match.end() for match in _ENDS.finditer(text, 0, MOST_CHARACTERS)]
-    return text[: ends[-1] if ends else MOST_CHARACTERS].rstrip()
+    ends = [match.end() for match in _ENDS.finditer(text, 0, MAX_CHARS)]
+    return text[: ends[-1] if ends else MAX_CHARS].rstrip()

@@ -1,4 +1,4 @@
-"""The one web server of the process: what may be sent to it, and where its page stands."""
+"""The web server of the process."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl
 
 PAGE = "page"
-"""Where the memory page stands, below WEB_URL."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
-    """Where something may be sent."""
+class InboundRoute:
+    """A route that accepts request bodies.
 
-    is_allowed: Callable[[Mapping[str, str]], bool]  # by the headers of the request
-    most_bytes: int  # what is longer is not read
-    take: Callable[[bytes], Awaitable[tuple[int, str]]]  # what is answered: a status and a sentence
+    Attributes:
+        is_allowed: checks the headers of a request.
+        take: handles a body. Returns the status and text of the response.
+    """
+
+    is_allowed: Callable[[Mapping[str, str]], bool]
+    max_bytes: int
+    take: Callable[[bytes], Awaitable[tuple[int, str]]]
 
 
 def page_address(url: HttpUrl | None) -> str | None:
-    """The address of the memory page for Telegram, which opens HTTPS only; None where there is none."""
+    """Return the address of the memory page for Telegram, which opens only HTTPS, or None."""
     return f"{str(url).rstrip('/')}/{PAGE}/" if url is not None and url.scheme == "https" else None
 
 
 def host_header(url: HttpUrl) -> str:
-    """What a client that asks at `url` names as the host: without the port where it is the scheme's own."""
-    usual = {"http": 80, "https": 443}.get(url.scheme)
-    return str(url.host) if url.port == usual else f"{url.host}:{url.port}"
+    """Return the `Host` header of requests to `url`. It omits the scheme's default port."""
+    default_port = {"http": 80, "https": 443}.get(url.scheme)
+    return str(url.host) if url.port == default_port else f"{url.host}:{url.port}"

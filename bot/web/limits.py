@@ -1,7 +1,7 @@
-"""Limits on what the web server takes from strangers: bytes and seconds of a request, and open connections.
+"""Limits of the web server against abuse: size and duration of requests, and number of connections.
 
-They apply to every route, because `web_served` puts them around the whole application. A handler that has checked a
-pass calls `admit` for its connection and `allow_body` for a longer body.
+They apply to every route, because `serve_web` wraps the whole application. A handler that has checked a pass calls
+`admit` for its connection and `allow_body` for a longer body.
 """
 
 from __future__ import annotations
@@ -29,33 +29,30 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_BODY_BYTES = 16_384
-"""Length of a request's body, unless its handler allows more."""
+"""Maximum size of a request's body, unless its handler allows more."""
 HEADER_SECONDS = 10.0
-"""Time for the headers of a request, counted from the connection or from the end of the response before."""
+"""Timeout for the headers of a request, from the connection or the end of the previous response."""
 BODY_SECONDS = 20.0
 MIN_BODY_BYTES_PER_SECOND = 16_384
-"""A body may take BODY_SECONDS, and longer while it arrives at this rate."""
+"""A body may take BODY_SECONDS, and longer as long as it arrives at this rate."""
 SEND_SECONDS = 30.0
-"""Time for a client to take the next part of a response."""
+"""Timeout for a client to read the next part of a response."""
 CLOSE_SECONDS = 2.0
-"""Time for a client to read the response before its connection is reset."""
+"""Timeout for a client to read the response before its connection is reset."""
 MAX_UNREAD_BYTES = 1_000_000
-"""Bytes that are discarded in that time."""
 MAX_READ_BYTES = 32_768
-"""Bytes that are read from a connection at once."""
 MAX_CONNECTIONS = 128
 MAX_DESCRIPTORS_SHARE = 1 / 8
-"""Share of the process's file descriptors that one server's connections may take."""
+"""Maximum share of the process's file descriptors for the connections of one server."""
 BACKLOG = 32
-"""Connections that the event loop accepts at once, before the limit is applied to them."""
+"""Maximum number of connections that the event loop accepts before the limit is applied to them."""
 MAX_ADMITTED_SHARE = 3 / 4
-"""Share of the connections for people and programs with a pass. New connections always find the rest."""
+"""Maximum share of connections with a pass. The rest is for new connections."""
 MAX_CONNECTIONS_PER_PASS = 16
 LOG_SECONDS = 60.0
 
 
 def max_connections() -> int:
-    """Return how many connections a server keeps open, with regard to the limit of file descriptors."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
@@ -63,26 +60,22 @@ def max_connections() -> int:
 
 
 def admit(scope: Scope, holder: str | None) -> bool:
-    """Protect the request's connection from being closed in favour of new ones.
+    """Protect the request's connection from being closed in favour of new ones. Return False if there are too many.
 
     Args:
-        holder: the owner of the pass, who gets MAX_CONNECTIONS_PER_PASS connections. None for a secret that the bot's
-            own settings name.
-
-    Returns:
-        False if there are too many such connections.
+        holder: the owner of the pass, who gets MAX_CONNECTIONS_PER_PASS connections. None for a secret from the bot's
+            settings.
     """
     connection: LimitedProtocol | None = scope["state"].get("connection")
     return connection is None or connection.table.admit(connection, holder)
 
 
 def allow_body(scope: Scope, max_bytes: int) -> None:
-    """Allow this request a longer body than MAX_BODY_BYTES."""
     scope["state"]["limits"].max_bytes = max_bytes
 
 
 class RequestLimits:
-    """ASGI middleware that bounds the bytes of each request's body, and the seconds of its arrival and its answer."""
+    """ASGI middleware that limits the size of each request's body, and the time of its arrival and its response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -101,7 +94,7 @@ class _LimitedRequest:
         self._receive = receive
         self._send = send
         headers = Headers(scope=scope)
-        self._declared = int(headers.get("content-length", "0"))  # digits: h11 refuses anything else
+        self._declared = int(headers.get("content-length", "0"))  # Only digits, since h11 checks it
         self._is_whole = not self._declared and "transfer-encoding" not in headers
         self._received = 0
         self._waited = 0.0
@@ -115,7 +108,7 @@ class _LimitedRequest:
         except ClientDisconnect:
             pass
         except Exception:
-            # the client has its answer: the handler only lost its body
+            # The client has its response. The handler failed because it lost the body
             if not self._is_refused:
                 raise
 
@@ -128,13 +121,13 @@ class _LimitedRequest:
             return await self._refuse(413, "That is too long.\n")
         loop = asyncio.get_running_loop()
         seconds_left = BODY_SECONDS + self._received / MIN_BODY_BYTES_PER_SECOND - self._waited
-        begun = loop.time()
+        started = loop.time()
         try:
             async with asyncio.timeout(seconds_left):
                 message = await self._receive()
         except TimeoutError:
             return await self._refuse(408, "That took too long.\n")
-        self._waited += loop.time() - begun
+        self._waited += loop.time() - started
         if message["type"] != "http.request":
             return message
         self._received += len(message.get("body", b""))
@@ -149,7 +142,7 @@ class _LimitedRequest:
         if message["type"] == "http.response.start":
             self._is_started = True
             if not self._is_whole:
-                # the rest of the body would be read to its end otherwise, however long it is
+                # Otherwise the rest of the body would be read to its end
                 message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
         try:
             async with asyncio.timeout(SEND_SECONDS):
@@ -162,7 +155,7 @@ class _LimitedRequest:
             raise ClientDisconnect from error
 
     async def _refuse(self, status: int, sentence: str) -> Message:
-        """Answer at once and close the connection. The handler sees a client that is gone."""
+        """Respond at once and close the connection. For the handler the client has disconnected."""
         if not self._is_started:
             response = PlainTextResponse(sentence, status)
             await response(self._scope, self._receive, self.send)
@@ -173,8 +166,8 @@ class _LimitedRequest:
 class Connections:
     """The open connections of one server.
 
-    When there are too many, the oldest one without a pass is closed. So a member gets in however many silent or slow
-    connections strangers hold.
+    If there are too many, the oldest one without a pass is closed. So members can connect regardless of how many
+    connections strangers keep open.
     """
 
     def __init__(self, most: int) -> None:
@@ -193,7 +186,7 @@ class Connections:
             oldest.transport.abort()
 
     def admit(self, connection: LimitedProtocol, holder: str | None) -> bool:
-        """Count a connection as one with a pass. Return False if there are too many of them."""
+        """Mark a connection as having a pass. Return False if there are too many of them."""
         held = sum(1 for other in self._admitted.values() if other == holder)
         is_full = len(self._admitted) >= self._most * MAX_ADMITTED_SHARE
         if is_full or (holder is not None and held >= MAX_CONNECTIONS_PER_PASS):
@@ -203,13 +196,13 @@ class Connections:
         return True
 
     def release(self, connection: LimitedProtocol) -> None:
-        """Count a connection as one without a pass again, after its request was answered."""
+        """Remove the mark of a connection after its request was answered."""
         if connection in self._admitted:
             del self._admitted[connection]
             self._strangers[connection] = None
 
     def _log_closed(self) -> None:
-        """Write a line about closed connections, once in LOG_SECONDS: strangers must not fill the log."""
+        """Log closed connections, at most once in LOG_SECONDS, so that strangers can't fill the log."""
         self._closed += 1
         now = time.monotonic()
         if self._logged_at is None or now - self._logged_at >= LOG_SECONDS:
@@ -222,12 +215,9 @@ class Connections:
 
 
 class LimitedProtocol(H11Protocol):
-    """Uvicorn's HTTP/1.1 with a limit on connections, and time limits where uvicorn has none.
+    """Uvicorn's HTTP/1.1 protocol with limits for connections, the time of headers, and the time of closing."""
 
-    These are the time until the headers are complete, and the time that closing takes.
-    """
-
-    transport: _ClosingTransport  # type: ignore[assignment]  # what uvicorn does with it is all that it can do
+    transport: _ClosingTransport  # type: ignore[assignment]  # It has all the methods that uvicorn uses
 
     def __init__(
         self,
@@ -237,16 +227,16 @@ class LimitedProtocol(H11Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        # uvicorn copies this state into the scope of each request
+        # Uvicorn copies this state into the scope of each request
         super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
         self.table = table
         self._header_timer: asyncio.TimerHandle | None = None
         self._discarded = 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # As in uvicorn
         super().connection_made(_ClosingTransport(transport, self.loop, self._is_sending))  # type: ignore[arg-type]
-        # uvicorn parses all that was read before anything else runs: 256 KiB in tiny chunks take half a second
-        transport.max_size = MAX_READ_BYTES  # type: ignore[attr-defined]  # of asyncio's transport for sockets
+        # Uvicorn parses all read bytes at once, and 256 KiB in tiny chunks take half a second
+        transport.max_size = MAX_READ_BYTES  # type: ignore[attr-defined]  # Attribute of asyncio's socket transport
         self.table.add(self)
         self._watch_headers()
 
@@ -272,23 +262,23 @@ class LimitedProtocol(H11Protocol):
 
     def shutdown(self) -> None:
         if self._is_sending():
-            self.transport.abort()  # the server's end does not wait for the rest of a request
+            self.transport.abort()  # Shutdown doesn't wait for the rest of a request
         else:
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
-            # the handler's own response can't follow this one
+            # The handler's own response can't follow this one
             cycle.disconnected = True
             cycle.message_event.set()
         try:
             super().send_400_response(msg)
-        except h11.LocalProtocolError:  # a response has begun
+        except h11.LocalProtocolError:
             self.transport.close()
 
     def _watch_headers(self) -> None:
-        """Have the timer run while the next request's headers are awaited, and only then."""
+        """Run the timer only while the headers of the next request are awaited."""
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             self._stop_header_timer()
@@ -301,14 +291,14 @@ class LimitedProtocol(H11Protocol):
             self._header_timer = None
 
     def _is_sending(self) -> bool:
-        """Return True if more of a request may arrive, of which the rest is not read."""
+        """Return True if the client may still be sending a request, which is not read to its end."""
         return self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
 
 
 class _ClosingTransport:
-    """A transport that closes within CLOSE_SECONDS, and lets the client read the response until then.
+    """A transport that closes within CLOSE_SECONDS, and lets the client read the response before that.
 
-    A socket that is closed with unread data resets the connection, and the response is lost.
+    Closing a socket with unread data resets the connection, and the response is lost.
     """
 
     def __init__(

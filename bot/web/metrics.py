@@ -1,4 +1,4 @@
-"""What is counted for Prometheus, and its page. Made only where METRICS_PORT is set: nobody else loads its library."""
+"""Metrics for Prometheus, and their server. Only imported if METRICS_PORT is set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.web.limits import admit, allow_body
-from bot.web.server import web_served
+from bot.web.server import serve_web
 from memory.errors import StoreError
 from memory.mail.pruning import table_counts
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.jobs.replication import Replication
     from bot.monitoring import Health
     from bot.sessions import SessionQueues
-    from bot.web import Entrance
+    from bot.web import InboundRoute
     from memory.service.usage import TokenUse
     from memory.store.database import Database
     from pipeline.turn import Turn
@@ -40,7 +40,7 @@ TURN_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
 class Metrics:
-    """The counters of one process. Observing costs microseconds; what is counted in the store waits for a question."""
+    """The counters of one process. Observing takes microseconds. Figures from the database are read on request."""
 
     def __init__(self, cost_of: CostOf | None = None) -> None:
         self._cost_of = cost_of
@@ -72,7 +72,7 @@ class Metrics:
         self._healthy = Gauge("mneme_healthy", "1 while polling and the database live.", registry=registry)
         self._replica: Gauge | None = None
         for outcome in ("answered", "stopped", "failed"):
-            self._turns.labels(outcome)  # so that a rate can be told from the first one on
+            self._turns.labels(outcome)  # So that a rate can be computed from the first turn on
 
     def turn_finished(self, turn: Turn) -> None:
         self._turns.labels(str(turn.outcome)).inc()
@@ -92,22 +92,21 @@ class Metrics:
         self._errors.labels(logger).inc()
 
     async def page(
-        self, database: Database, health: Health, lanes: SessionQueues, replication: Replication | None = None
+        self, database: Database, health: Health, queues: SessionQueues, replication: Replication | None = None
     ) -> bytes:
-        """Everything in the text format of Prometheus. Raises StoreError."""
-        running, waiting = lanes.load()
+        running, waiting = queues.load()
         self._running.set(running)
         self._waiting.set(waiting)
         result = await table_counts(database)
         self._inbox.set(result.inbox)
         self._outbox.set(result.outbox)
-        # a kind whose last memory is gone would keep its number
+        # Otherwise a kind without memories would keep its last number
         self._memories.clear()
         for kind, number in result.memories.items():
             self._memories.labels(kind).set(number)
         self._healthy.set(await health.trouble() is None)
         if replication is not None and (age := replication.age) is not None:
-            if self._replica is None:  # where there is no replica, no age of 0 is to be read
+            if self._replica is None:  # Without a replica there is no gauge, instead of an age of 0
                 self._replica = Gauge("mneme_replica_age_seconds", "Since it was whole.", registry=self._registry)
             self._replica.set(age.total_seconds())
         return generate_latest(self._registry)
@@ -123,51 +122,51 @@ class ErrorCounter(logging.Handler):
 
 
 @contextlib.asynccontextmanager
-async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
-    """Serve metrics, health and the App's entrances at `port`. Raises ConfigurationError for a port that is taken."""
+async def serve_metrics(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
+    """Serve metrics, health and the app's inbound routes. Raises ConfigurationError if the port is in use."""
 
     async def health(request: Request) -> Response:
         trouble = await app.health.trouble()
         return PlainTextResponse("ok\n") if trouble is None else PlainTextResponse(f"{trouble}\n", 503)
 
-    async def measured(request: Request) -> Response:
+    async def show_metrics(request: Request) -> Response:
         try:
-            text = await metrics.page(app.database, app.health, app.runner.lanes, app.replication)
+            text = await metrics.page(app.database, app.health, app.runner.queues, app.replication)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", 503)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def take(request: Request) -> Response:
-        status, sentence = await _receive(request, app.entrances.get(request.url.path))
+    async def handle_inbound(request: Request) -> Response:
+        status, sentence = await _receive(request, app.inbound_routes.get(request.url.path))
         return PlainTextResponse(sentence, status)
 
     routes = [
         Route("/healthz", health),
-        Route("/metrics", measured),
-        Route("/{path:path}", take, methods=["GET", "POST"]),
+        Route("/metrics", show_metrics),
+        Route("/{path:path}", handle_inbound, methods=["GET", "POST"]),
     ]
     counter = ErrorCounter(metrics)
     logging.getLogger().addHandler(counter)
     try:
-        async with web_served(Starlette(routes=routes), port, "METRICS_PORT"):
+        async with serve_web(Starlette(routes=routes), port, "METRICS_PORT"):
             yield
     finally:
         logging.getLogger().removeHandler(counter)
 
 
-async def _receive(request: Request, entrance: Entrance | None) -> tuple[int, str]:
-    """What becomes of a request that sends something. Of one that is refused nothing is read."""
-    if entrance is None:
+async def _receive(request: Request, route: InboundRoute | None) -> tuple[int, str]:
+    """Handle a request with a body. The body of a refused request is not read."""
+    if route is None:
         return HTTPStatus.NOT_FOUND, "nothing is taken here\n"
-    if not entrance.is_allowed(request.headers):
+    if not route.is_allowed(request.headers):
         return HTTPStatus.FORBIDDEN, "you may not send anything here\n"
     if not admit(request.scope, None):
         return HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time\n"
     length = request.headers.get("content-length", "")
-    # a body without a length could grow without end while it is read
+    # A body without a declared length could grow without end
     if not length.isdecimal():
         return HTTPStatus.LENGTH_REQUIRED, "say how long it is\n"
-    if int(length) > entrance.most_bytes:
+    if int(length) > route.max_bytes:
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too long\n"
-    allow_body(request.scope, entrance.most_bytes)
-    return await entrance.take(await request.body())
+    allow_body(request.scope, route.max_bytes)
+    return await route.take(await request.body())

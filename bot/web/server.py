@@ -1,7 +1,7 @@
-"""The web server in the bot's own loop: starlette and uvicorn, imported where something is served.
+"""The web server in the bot's event loop, with starlette and uvicorn. Only imported if something is served.
 
-Of `mneme run` it serves health, metrics and the webhook at METRICS_PORT (bot/web/metrics.py), and at WEB_PORT /mcp for
-programs that show a token, and the page as the bot's Mini App.
+`mneme run` serves health, metrics and the webhook at METRICS_PORT (bot/web/metrics.py), and at WEB_PORT /mcp for
+programs with a token, and the memory page as the bot's Mini App.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ log = structlog.get_logger(__name__)
 
 HOST = "127.0.0.1"
 CLOSING_SECONDS = 3
-"""How long requests that run when the bot is stopped may take to end."""
 
 
 @contextlib.asynccontextmanager
-async def web_served(app: Starlette, port: int, setting: str = "WEB_PORT") -> AsyncIterator[None]:
-    """Serve `app` for as long as the context is open. Raises ConfigurationError for a port that is taken."""
-    with contextlib.closing(_listening(port, setting)) as listening:
+async def serve_web(app: Starlette, port: int, setting: str = "WEB_PORT") -> AsyncIterator[None]:
+    """Serve `app` until the context ends. Raises ConfigurationError if the port is in use."""
+    with contextlib.closing(_listen(port, setting)) as listening:
         connections = Connections(max_connections())
         config = uvicorn.Config(
             RequestLimits(app),
-            # uvicorn calls it as it would call the class
+            # Uvicorn calls it like the class
             http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, connections)),
             backlog=BACKLOG,
             ws="none",
-            # `auto` would take an app whose start fails for one without a start
+            # With `auto` a failed start of the app would count as an app without a start
             lifespan="on",
             log_config=None,
             access_log=False,
@@ -64,24 +63,22 @@ async def web_served(app: Starlette, port: int, setting: str = "WEB_PORT") -> As
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to the bot, which ends it."""
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-def _listening(port: int, setting: str) -> socket.socket:
+def _listen(port: int, setting: str) -> socket.socket:
     try:
-        # here, since uvicorn would end the whole process for a taken port
+        # Listen here, since uvicorn ends the process if the port is in use
         return socket.create_server((HOST, port))
     except OSError as error:
         raise ConfigurationError(f"{setting} {port} can't be used ({error.strerror}): choose another.") from error
 
 
 @contextlib.asynccontextmanager
-async def memory_served(app: App) -> AsyncIterator[None]:
-    """Serve what the settings ask for while the context is open. Raises ConfigurationError for a taken port."""
+async def serve_memory(app: App) -> AsyncIterator[None]:
+    """Serve memory page and MCP until the context ends. Raises ConfigurationError if the port is in use."""
     settings = app.settings
     routes = []
     if settings.web_url is not None:
@@ -90,12 +87,12 @@ async def memory_served(app: App) -> AsyncIterator[None]:
 
         routes.append(Mount(f"/{PAGE}", page_app(MiniApp(app, served_hosts(settings.web_url, settings.web_port)))))
     if settings.mcp_token is not None:
-        from bot.mcp_server.http import mcp_of
+        from bot.mcp_server.http import create_mcp_app
 
-        served = mcp_of(app, settings.mcp_token.get_secret_value(), routes)
+        served = create_mcp_app(app, settings.mcp_token.get_secret_value(), routes)
     else:
         served = Starlette(routes=routes)
-    async with web_served(served, settings.web_port):
+    async with serve_web(served, settings.web_port):
         yield
 
 

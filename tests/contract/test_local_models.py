@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.local_models import pull_model, show_models, takes_one_near_by
+from bot.cli.local_models import offer_local_server, pull_model, show_models
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
 
@@ -114,7 +114,7 @@ async def test_a_server_without_a_model_is_not_offered(
 def test_nothing_is_looked_for_where_a_model_is_configured(env_file: Path, model: ModelServer) -> None:
     settings = Settings.model_validate({"openai_base_url": "http://localhost:1/v1", "llm_model": "mine"})
     pull_model(settings, None, if_needed=True, env_file=env_file, ports={"Ollama": 1})
-    assert not takes_one_near_by(settings, env_file, {"Ollama": 1})
+    assert not offer_local_server(settings, env_file, {"Ollama": 1})
 
 
 def test_the_list_says_size_memory_licence_and_quality(

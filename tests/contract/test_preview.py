@@ -79,7 +79,7 @@ async def test_a_preview_that_showed_nothing_ends_at_once(preview: Preview) -> N
 async def test_a_preview_whose_message_is_in_doubt_is_not_sent_a_second_time(
     telegram: BotApiServer, preview: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.preview.EDIT_PAUSE", 0.01)
+    monkeypatch.setattr("bot.telegram.preview.EDIT_INTERVAL_SECONDS", 0.01)
     telegram.fault("sendMessage", drop=True, applied=True)
     preview.show(LONG)
     await telegram.wait_for(lambda: telegram.sent(GROUP))

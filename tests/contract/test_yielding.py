@@ -133,7 +133,7 @@ async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told
     late = Holds(answered("They spoke of Kyiv.", None, LIVES))
     model.consolidation = lambda _: late
     async with start() as app:
-        app.begin_background_work()
+        app.start_background_work()
         person = Person(app)
         await person.says("Kyiv is home these days.")
         said = await person.says("/new")

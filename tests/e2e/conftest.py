@@ -24,7 +24,11 @@ def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Backoff.next
     # but not before the server says that it may be
     monkeypatch.setattr(Backoff, "next", lambda self, at_least=0: max(at_least, whole(self) / 20))
-    for module, name in ((sources, "TRY_PAUSE"), (inbox, "SWEEP_PAUSE"), (outbox, "CLOSING_SECONDS")):
+    for module, name in (
+        (sources, "TOKEN_RETRY_SECONDS"),
+        (inbox, "SWEEP_INTERVAL_SECONDS"),
+        (outbox, "CLOSING_SECONDS"),
+    ):
         monkeypatch.setattr(module, name, getattr(module, name) / 20)
 
 
@@ -70,4 +74,4 @@ def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
 @pytest.fixture
 def reminded_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due is looked for again soon, since the tests' clock moves when it is told to."""
-    monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_PAUSE", 0.05)
+    monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_INTERVAL_SECONDS", 0.05)

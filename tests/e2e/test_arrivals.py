@@ -167,11 +167,11 @@ async def test_a_live_location_that_moves_before_its_turn_is_still_answered(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
         moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
         telegram.user_says(chat_id=ANN, edit_of=telegram.message_id_of(sent), fields=moved)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 2)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 2)
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert model.requests[-1].said[-2:] == ["[location: 50.45010, 30.52340]", "hello"]
@@ -212,7 +212,7 @@ async def test_a_download_that_fails_for_good_is_said(
 ) -> None:
     monkeypatch.setattr(calls, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve() as app:
-        telegram.fault(DOWNLOAD, error_code=500, times=calls.FETCH_TRIES)
+        telegram.fault(DOWNLOAD, error_code=500, times=calls.MAX_FETCH_ATTEMPTS)
         telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
         await telegram.wait_for(lambda: telegram.sent(ANN))
         await app.runner.idle(f"telegram:{ANN}")
@@ -251,13 +251,13 @@ async def test_a_download_that_hangs_holds_up_no_other_chat_and_can_be_stopped(
 async def test_files_of_many_chats_are_fetched_side_by_side(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    people = range(1, 2 * calls.AT_ONCE)
+    people = range(1, 2 * calls.MAX_CONCURRENT_FILES)
     late = asyncio.Event()
     async with serve(telegram_allowed_ids=",".join(map(str, people))):
-        telegram.fault("getFile", late=late, times=calls.AT_ONCE)
+        telegram.fault("getFile", late=late, times=calls.MAX_CONCURRENT_FILES)
         for person in people:
             telegram.user_says(chat_id=person, sends=photo(f"of {person}"), caption="Look")
         model.sees = True
-        await telegram.wait_for(lambda: len(telegram.calls_to("getFile")) == calls.AT_ONCE)
+        await telegram.wait_for(lambda: len(telegram.calls_to("getFile")) == calls.MAX_CONCURRENT_FILES)
         late.set()
         await telegram.wait_for(lambda: all(telegram.sent(person) for person in people))

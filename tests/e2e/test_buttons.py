@@ -384,7 +384,7 @@ async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
 async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_each(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.access.MOST_A_MINUTE", 100)
+    monkeypatch.setattr("bot.telegram.access.MAX_PER_MINUTE", 100)
 
     async def strangers(first: int) -> list[str]:
         for number in range(first, first + 2 * ASKED_PER_HOUR):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot.commands.command import help_text, parse_command
-from bot.commands.status import WIDTH
+from bot.commands.status import WIDTH_CELLS
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
@@ -219,7 +219,7 @@ async def test_no_line_of_the_figures_is_wider_than_a_telephone(person: Person) 
     inside = (await person.says("/status")).split("```")[1::2]
     lines = [line for block in inside for line in block.strip("\n").splitlines()]
     assert len(lines) > 10
-    assert {len(line) for line in lines} == {WIDTH}
+    assert {len(line) for line in lines} == {WIDTH_CELLS}
 
 
 def used(prompt: int, cached: int, completion: int) -> Streams:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
-from bot.telegram.calls import Trouble, explained
+from bot.telegram.calls import Trouble, to_send_failure
 from config.waiting import LONGEST_PAUSE, Backoff
 from tests.support.serving import ANN, texts
 
@@ -76,7 +76,7 @@ async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Se
 def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
     def caused(error: NetworkError, cause: Exception) -> Trouble:
         error.__cause__ = cause
-        return explained(error).trouble
+        return to_send_failure(error).trouble
 
     assert caused(TimedOut(), httpx.ConnectTimeout("")) is Trouble.LATER
     assert caused(TimedOut(), httpx.PoolTimeout("")) is Trouble.LATER
@@ -84,7 +84,7 @@ def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
     assert caused(TimedOut(), httpx.ReadTimeout("")) is Trouble.IN_DOUBT
     assert caused(NetworkError(""), httpx.ReadError("")) is Trouble.IN_DOUBT
     assert caused(NetworkError(""), httpx.RemoteProtocolError("")) is Trouble.IN_DOUBT
-    assert explained(NetworkError("Bad Gateway")).trouble is Trouble.LATER
+    assert to_send_failure(NetworkError("Bad Gateway")).trouble is Trouble.LATER
 
 
 @pytest.mark.parametrize("code", [404, 401])

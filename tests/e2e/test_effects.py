@@ -81,7 +81,7 @@ async def test_a_tool_that_ran_before_a_kill_does_not_run_again_for_the_same_mes
     async with serve() as app:
         telegram.user_says("Please keep that I like tea", chat_id=ANN)
         await telegram.wait_for(lambda: any("killed" in draft for draft in telegram.drafts(ANN)))
-        app.runner.lanes.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
+        app.runner.queues.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
     model.script(Calls((again,)), Says("Kept."))
     async with serve() as app:
         await telegram.wait_for(lambda: "Kept." in str(texts(telegram)))

@@ -153,7 +153,7 @@ async def test_a_chat_that_takes_no_files_is_told_what_to_do(serve: Serve, teleg
 async def test_what_is_too_large_for_telegram_is_left_to_the_shell(
     start: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export_command, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(export_command, "MAX_EXPORT_BYTES", 1_000)
     async with start() as app:
         person = Person(app)
         assert await person.says("/export") == "There is nothing to export: nothing was said or remembered here yet."

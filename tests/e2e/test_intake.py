@@ -37,7 +37,7 @@ async def allow(app: App) -> None:
 async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_restart(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
     async with serve() as app:
         await refuse(app, "outbox")
         telegram.user_says("/help", chat_id=ANN)
@@ -50,7 +50,7 @@ async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_re
 async def test_one_chat_whose_session_can_not_be_made_holds_up_no_other_and_is_answered_later(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
         telegram.user_says("first", chat_id=STRANGER)
         await telegram.wait_for(lambda: telegram.sent(STRANGER))
@@ -108,7 +108,7 @@ async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothin
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         for text in said:
             telegram.user_says(text, chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == len(said))
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == len(said))
     before = len(telegram.sent(ANN))
     for n in range(30):
         telegram.user_says(f"later {n}", chat_id=ANN)
@@ -123,14 +123,14 @@ async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothin
 async def test_the_half_of_an_answer_that_a_killed_run_left_in_a_group_becomes_the_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.preview.EDIT_PAUSE", 0.25)
+    monkeypatch.setattr("bot.telegram.preview.EDIT_INTERVAL_SECONDS", 0.25)
     model.script(Holds(LONG), Says("Here it is."))
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         while not await app.database.value("SELECT count(*) FROM previews"):
             pass
-        app.runner.lanes.of(f"telegram:{GROUP}").working = []  # a kill says no goodbye
+        app.runner.queues.of(f"telegram:{GROUP}").working = []  # a kill says no goodbye
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         await telegram.wait_for(lambda: "Here it is." in texts(telegram, GROUP))
         assert await app.database.value("SELECT count(*) FROM previews") == 0
@@ -173,7 +173,7 @@ async def test_an_edit_of_a_message_that_waits_is_kept_over_a_restart(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         update = telegram.user_says("secnod", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
         telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
     async with serve() as app:

@@ -268,7 +268,7 @@ async def test_a_turn_that_is_begun_anew_in_the_same_run_was_not_killed(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one is whose answer could neither be kept nor shown."""
-    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
     async with serve() as app:
         for counted in ("hello", "again"):
             telegram.user_says(counted, chat_id=ANN)
@@ -288,10 +288,10 @@ async def test_messages_that_wait_behind_a_turn_are_counted_when_their_own_begin
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 1))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 0]
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: not app.runner.lanes.running(f"telegram:{ANN}"))
+        await telegram.wait_for(lambda: not app.runner.queues.running(f"telegram:{ANN}"))
         telegram.user_says("third", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 2))
         await telegram.wait_for(partial(_said, telegram, "You said: third"))
@@ -311,7 +311,7 @@ async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_it
     with capture_logs() as logs:
         async with start() as app:
             await app.jobs.consolidation.run_pending()
-            assert await app.jobs.consolidation.due_of("console:local") == frozenset()
+            assert await app.jobs.consolidation.find_pending_ids("console:local") == frozenset()
             assert "crashed on it twice" in await Person(app).says("Good morning")
             assert await app.database.value("SELECT count(*) FROM job_attempts") == 0
     assert len(model.consolidations) == asked

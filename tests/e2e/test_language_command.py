@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.commands.settings import language_called
+from bot.commands.settings import find_language_code
 from config.texts import LANGUAGES
 from tests.support.serving import ANN, GROUP, labels, press, texts
 
@@ -95,4 +95,4 @@ async def test_a_language_that_is_not_spoken_is_said_with_those_that_are(person:
     ],
 )
 def test_a_language_is_known_by_its_code_and_by_what_people_call_it(name: str, code: str | None) -> None:
-    assert language_called(name) == code
+    assert find_language_code(name) == code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.telegram import rendering
 from bot.telegram import rendering as layout
-from bot.telegram.rendering import MOST_PARTS, laid_out
+from bot.telegram.rendering import MAX_PARTS, split_reply
 from tests.support.servers.model import Says
 from tests.support.serving import ANN, STRANGER, texts
 
@@ -66,7 +66,7 @@ async def test_an_answer_that_is_slow_to_render_holds_up_no_other_chat(
 async def test_ten_million_characters_become_a_few_messages_at_once() -> None:
     began = time.perf_counter()
     for mark in ("1. ", "word ", "<a "):
-        assert len(await laid_out(mark * (10_000_000 // len(mark)))) <= MOST_PARTS
+        assert len(await split_reply(mark * (10_000_000 // len(mark)))) <= MAX_PARTS
     assert time.perf_counter() - began < 5
 
 

@@ -17,7 +17,7 @@ from bot.web import host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
 from bot.web.page.server import page_app
-from bot.web.server import HOST, web_served
+from bot.web.server import HOST, serve_web
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports
@@ -45,7 +45,7 @@ async def served(app: App, person: Person, language: str = "en") -> AsyncIterato
     port = free_port()
     session = await app.sessions.get_or_create(person.address)
     link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock), language), f"{HOST}:{port}")
-    async with web_served(page_app(link), port):
+    async with serve_web(page_app(link), port):
         yield f"http://{HOST}:{port}", link
 
 

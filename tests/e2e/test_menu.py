@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.commands.command import Access
-from bot.telegram.menu import DESCRIPTION, LONGEST_COMMAND, SHORT_DESCRIPTION
+from bot.telegram.menu import DESCRIPTION, MAX_DESCRIPTION_CHARS, SHORT_DESCRIPTION
 from config.texts import LANGUAGES, _, use_language
 
 if TYPE_CHECKING:
@@ -125,4 +125,4 @@ def test_telegram_takes_what_is_said_in_each_language(app: App, language: str) -
         assert len(_(DESCRIPTION)) <= 512
         assert len(_(SHORT_DESCRIPTION)) <= 120
         for command in app.runner.commands.values():
-            assert 1 <= len(_(command.description)) <= LONGEST_COMMAND
+            assert 1 <= len(_(command.description)) <= MAX_DESCRIPTION_CHARS

@@ -16,7 +16,7 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.web.metrics import Metrics, observed
+from bot.web.metrics import Metrics, serve_metrics
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from memory.service.usage import TokenUse
@@ -67,7 +67,7 @@ def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) 
             assert app.metrics is not None
             service = asyncio.create_task(run_telegram(app))
             try:
-                async with observed(app, app.metrics, port):
+                async with serve_metrics(app, app.metrics, port):
                     await app.health.updates.worked.wait()
                     yield app, f"http://127.0.0.1:{port}"
             finally:
@@ -128,7 +128,7 @@ async def test_metrics_of_priced_model_count_its_cost(start: OpenApp, model: Mod
     metrics.tokens_used(TokenUse("dear", "turn", 1_000, 10, cost_usd=0.25))
     metrics.tokens_used(TokenUse("unknown", "turn", 1_000, 10))
     async with start() as app:
-        page = (await metrics.page(app.database, app.health, app.runner.lanes)).decode()
+        page = (await metrics.page(app.database, app.health, app.runner.queues)).decode()
     assert 'mneme_cost_dollars_total{model="dear",purpose="turn"} 0.25' in page
     assert 'mneme_cost_dollars_total{model="unknown"' not in page
 
@@ -142,7 +142,7 @@ async def test_what_waits_and_what_goes_wrong_is_counted(
         telegram.user_says("one", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("two", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
         found = await measured(url)
         assert (found["mneme_sessions_running"], found["mneme_queue_length"], found["mneme_inbox_length"]) == (1, 1, 2)
         telegram.fault("sendMessage", stall=True)
@@ -179,7 +179,7 @@ async def test_a_port_that_is_taken_is_one_sentence(start: OpenApp, port: int) -
         async with start(metrics_port=port) as app:
             assert app.metrics is not None
             with pytest.raises(ConfigurationError, match=f"METRICS_PORT {port} can't be used .*: choose another"):
-                async with observed(app, app.metrics, port):
+                async with serve_metrics(app, app.metrics, port):
                     pass
 
 

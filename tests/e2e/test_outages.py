@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from telegram.error import RetryAfter
 
 from bot.telegram import sources as token_module
-from bot.telegram.calls import LONGEST_FLOOD, explained
+from bot.telegram.calls import MAX_FLOOD_PAUSE_SECONDS, to_send_failure
 from bot.telegram.service import run_telegram, telegram_bot
-from bot.telegram.sources import FOR_GOOD, TOLD_FROM, TokenWatch
+from bot.telegram.sources import MIN_REPORTED_SECONDS, PERMANENT_REFUSAL_SECONDS, TokenWatch
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.service.menu_cache import MenuCache
@@ -135,41 +135,41 @@ async def test_only_ten_minutes_of_nothing_else_are_a_refusal_for_good_and_it_is
 ) -> None:
     token, stopwatch, _ = watch
     with capture_logs() as logs:
-        assert "worked before" in token.refused()
-        stopwatch.now += FOR_GOOD - 1
-        assert "worked before" in token.refused()
-        token.failed_otherwise()
+        assert "worked before" in token.record_refusal()
+        stopwatch.now += PERMANENT_REFUSAL_SECONDS - 1
+        assert "worked before" in token.record_refusal()
+        token.record_other_failure()
         stopwatch.now += 2
-        token.refused()
-        assert [token.for_good] == [False]
-        stopwatch.now += FOR_GOOD
-        assert "refused for 10 minutes: copy TELEGRAM_BOT_TOKEN" in token.refused()
-        assert [token.for_good] == [True]
+        token.record_refusal()
+        assert [token.is_permanent] == [False]
+        stopwatch.now += PERMANENT_REFUSAL_SECONDS
+        assert "refused for 10 minutes: copy TELEGRAM_BOT_TOKEN" in token.record_refusal()
+        assert [token.is_permanent] == [True]
     assert [entry["event"] for entry in logs] == ["token_refused"] * 3 + ["token_refused_for_good"]
-    await token.accepted()
-    assert [token.for_good] == [False]
+    await token.record_acceptance()
+    assert [token.is_permanent] == [False]
 
 
 async def test_the_owner_reads_once_of_refusals_that_lasted_and_of_none_that_were_over_at_once(
     watch: tuple[TokenWatch, Stopwatch, list[timedelta]],
 ) -> None:
     token, stopwatch, told = watch
-    token.refused()
-    stopwatch.now += TOLD_FROM - 1
-    await token.accepted()
+    token.record_refusal()
+    stopwatch.now += MIN_REPORTED_SECONDS - 1
+    await token.record_acceptance()
     assert told == []
-    token.refused()
+    token.record_refusal()
     stopwatch.now += 65
-    token.failed_otherwise()
-    await token.accepted()
-    await token.accepted()
+    token.record_other_failure()
+    await token.record_acceptance()
+    await token.record_acceptance()
     assert told == [timedelta(seconds=65)]
 
 
 async def test_the_owner_reads_in_the_chat_that_the_token_was_refused(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_module, "TOLD_FROM", 0.0)
+    monkeypatch.setattr(token_module, "MIN_REPORTED_SECONDS", 0.0)
     async with serve() as app:
         telegram.fault("getUpdates", error_code=401, times=None)
         telegram.user_says("hello", chat_id=ANN)
@@ -197,7 +197,7 @@ async def test_neither_the_log_nor_the_status_shows_the_token_or_a_whole_page(
 
 
 def test_no_answer_makes_the_bot_wait_for_years() -> None:
-    assert explained(RetryAfter(10**9)).pause == LONGEST_FLOOD
+    assert to_send_failure(RetryAfter(10**9)).pause == MAX_FLOOD_PAUSE_SECONDS
 
 
 @pytest.mark.parametrize("unit", ["mneme.service", "mneme@.service"])

@@ -41,7 +41,7 @@ def seeing(model: ModelServer) -> ModelServer:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Albums are looked at again soon; whether they are whole tells the tests' own clock."""
-    monkeypatch.setattr(albums, "QUIET", timedelta(seconds=0.02))
+    monkeypatch.setattr(albums, "ALBUM_QUIET_TIME", timedelta(seconds=0.02))
 
 
 async def settled(app: App, chat: int = ANN) -> None:
@@ -261,7 +261,7 @@ async def test_after_a_kill_the_photo_is_fetched_again_and_answered_once(
     async with serve() as app:
         telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is it?")
         await telegram.wait_for(lambda: telegram.drafts(ANN))
-        app.runner.lanes.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
+        app.runner.queues.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
     async with serve() as app:
         await telegram.wait_for(lambda: telegram.sent(ANN))
         assert await app.database.value("SELECT count(*) FROM media") == 1
@@ -279,11 +279,11 @@ async def test_a_photo_that_is_exchanged_before_its_turn_is_the_one_that_is_seen
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, sends=photo("wrong one"), caption="Look")
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
         number = telegram.message_id_of(sent)
         telegram.user_says(chat_id=ANN, sends=photo("right one"), caption="Look here", edit_of=number)
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
-        await telegram.wait_for(lambda: app.runner.lanes.of(f"telegram:{ANN}").waiting[0].text == "Look here")
+        await telegram.wait_for(lambda: app.runner.queues.of(f"telegram:{ANN}").waiting[0].text == "Look here")
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert seeing.requests[-1].pictures == [shown("right one")]
@@ -387,7 +387,7 @@ async def test_more_pictures_than_the_window_has_room_for_are_said(
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         for label in ("sea", "hill", "town"):
             telegram.user_says(chat_id=ANN, sends=photo(label))
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 3)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 3)
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert seeing.requests[-1].pictures == [shown("sea")]

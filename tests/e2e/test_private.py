@@ -45,7 +45,7 @@ async def says(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, 
 
 async def settled(app: App) -> None:
     """Wait until all that was said is worked on, and all that is answered is settled."""
-    for lane in app.runner.lanes.all():
+    for lane in app.runner.queues.all():
         if lane.worker is not None:
             await lane.worker
 
@@ -191,7 +191,7 @@ async def test_what_comes_behind_a_private_that_still_waits_is_in_no_file_either
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 2)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
         assert holding(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
@@ -208,11 +208,11 @@ async def test_an_answer_to_something_else_does_not_make_a_private_that_still_wa
 ) -> None:
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
         telegram.user_says("/status", chat_id=ANN)  # answered while the turn runs
         await telegram.wait_for(lambda: texts(telegram))
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 2)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
         assert holding(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
@@ -306,7 +306,7 @@ async def test_what_a_stop_holds_back_there_is_not_answered_in_the_next_conversa
         telegram.user_says(f"What is a {WORD}?", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says(f"And a second {WORD}", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("Stopped" in text for text in texts(telegram)))
         await settled(app)

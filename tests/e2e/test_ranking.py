@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.embedding import embedded
+from benchmarks.embedding import embed_missing
 from benchmarks.languages import read_notes
 from memory.messages import Message, Role
 from memory.search.formatting import TEXT_CHARACTERS
@@ -109,7 +109,7 @@ async def test_where_words_cover_little_what_is_near_in_meaning_comes_before_wha
     for said in ("The household waste goes out on Friday", told, *(said for said, _ in EXCHANGES)):
         await store.turn(session, user(said))
     meanings = {"dachshund": "dog", "hound": "dog", "собакой": "dog", "named": "name", "addressed": "name"}
-    vectors = await embedded(database, Search(database), MeaningEmbedder(meanings))
+    vectors = await embed_missing(database, Search(database), MeaningEmbedder(meanings))
     recall = Recall(Search(database), database, TokenCounter(), in_utc, Ranker(database, vectors))
     hits = await recall.hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), 3)
     assert hits[0].content == told

@@ -23,8 +23,8 @@ EYES = "👀"
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show it at once, and take it away as soon as there is room."""
-    monkeypatch.setattr(reactions, "DELAY", 0.01)
-    monkeypatch.setattr(reactions, "CROWDED_PAUSE", 0.02)
+    monkeypatch.setattr(reactions, "REACTION_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(reactions, "RETRY_SECONDS", 0.02)
 
 
 async def thinking(telegram: BotApiServer, model: ModelServer, held: Holds, chat: int = ANN) -> None:

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from bot.services import replica_of
+from bot.services import create_replica
 from bot.web.metrics import Metrics
 from config.errors import ConfigurationError
 from memory.errors import StoreError
@@ -56,7 +56,7 @@ def replication_of(app: App) -> Replication:
 @contextlib.asynccontextmanager
 async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
     """Replicates as `mneme run` does."""
-    replica = replica_of(app.settings, clock)
+    replica = create_replica(app.settings, clock)
     assert replica is not None
     await replica.claim()
     async with replication_of(app).running():
@@ -67,7 +67,7 @@ async def everything_is_there(app: App) -> None:
     """Have the files copied and all of it in the replica."""
     assert app.memory.copies is not None
     await app.memory.copies.look()
-    assert await replication_of(app).synced(PATIENCE)
+    assert await replication_of(app).wait_for_sync(PATIENCE)
 
 
 async def taken_over(place: Path, folder: Path, clock: Clock, *, replace: bool = True) -> Path:
@@ -110,7 +110,7 @@ async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
     assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
     async with start(mneme_data_dir=elsewhere, replica_url=str(place)) as app, replicating(app, clock):
         assert "Berta" in (await app.memory.entries.list("console:local"))[0].content
-        assert await replication_of(app).synced(PATIENCE)
+        assert await replication_of(app).wait_for_sync(PATIENCE)
 
 
 async def test_what_is_marked_as_written_has_its_copy_in_the_same_commit(start: OpenApp, tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
                     pass
         with pytest.raises(StoreError, match=r"wrote to it at .*: stop the bot there, or add --yes"):
             await taken_over(place, tmp_path / "third", clock, replace=False)
-        await replication_of(first).check_lease(look=True)
+        await replication_of(first).check_lease(refresh=True)
         await taken_over(place, tmp_path / "third", clock)
         with pytest.raises(ConfigurationError, match="which has taken over"):
-            await replication_of(first).check_lease(look=True)
+            await replication_of(first).check_lease(refresh=True)
         # what the former machine still writes does not reach what the present one holds
         await Person(first).says("/remember The second hive stands in Lviv.")
-        assert await replication_of(first).synced(PATIENCE)
+        assert await replication_of(first).wait_for_sync(PATIENCE)
     async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
         await everything_is_there(app)
     database = await Database.open(await taken_over(place, tmp_path / "fourth", clock) / "mneme.db")
@@ -216,7 +216,7 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
             done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
             assert done.exit_code == 0, done.output
             assert "The replica stays with the machine that holds it" in done.output
-        await replication_of(app).check_lease(look=True)
+        await replication_of(app).check_lease(refresh=True)
         await Person(app).says("/remember The second hive stands in Lviv.")
         await everything_is_there(app)
     database = await Database.open(await taken_over(place, tmp_path / "other", clock) / "mneme.db")
@@ -274,7 +274,7 @@ async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replic
 async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is_told_after_an_hour(
     start: OpenApp, place: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.replication.LOOK_SECONDS", 0.5)  # how long a look tries, in vain here
+    monkeypatch.setattr("bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5)  # how long a look tries, in vain here
     told: list[timedelta] = []
 
     async def tell(age: timedelta) -> None:
@@ -284,37 +284,37 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
         replication = replication_of(app)
         async with replicating(app, clock):
             replication.tell = tell
-            assert await replication.synced(PATIENCE)
+            assert await replication.wait_for_sync(PATIENCE)
             await asyncio.to_thread(shutil.move, place / "1", place / "away")
             (place / "1").touch()  # no folder any more
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
-            assert not await replication.synced(1)
+            assert not await replication.wait_for_sync(1)
             telegram.user_says("/status", chat_id=ANN)
             await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
             clock.forward(minutes=50)
-            await replication.look()
+            await replication.check()
             assert told == []
             clock.forward(minutes=20)
-            await replication.look()
-            await replication.look()
+            await replication.check()
+            await replication.check()
             assert [age.total_seconds() for age in told] == [70 * 60]
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
             async with asyncio.timeout(60):  # Litestream tries again when it sees fit
                 while replication.age != timedelta():
-                    await replication.look()
+                    await replication.check()
 
 
 async def test_the_metrics_tell_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
-        page = (await metrics.page(app.database, app.health, app.runner.lanes, app.replication)).decode()
+        page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
         assert "mneme_replica_age_seconds" not in page  # an age of 0 would be a lie
         async with replicating(app, clock) as replication:
-            assert await replication.synced(PATIENCE)
+            assert await replication.wait_for_sync(PATIENCE)
             clock.forward(seconds=90)
-            page = (await metrics.page(app.database, app.health, app.runner.lanes, app.replication)).decode()
+            page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
 
 
@@ -324,7 +324,7 @@ async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Pat
         async with replicating(app, clock):
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
-            assert await replication.synced(PATIENCE)
+            assert await replication.wait_for_sync(PATIENCE)
             clock.forward(hours=2)
             assert replication.age is not None
             assert replication.tell is not None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.telegram.rich import LONGEST, Rich, as_rich
+from bot.telegram.rich import MAX_CHARS, Rich, as_rich
 from tests.support.servers.model import Holds, Says
 from tests.support.serving import ANN, GROUP, labels, press, said, texts
 
@@ -50,7 +50,7 @@ def test_what_needs_laying_out_is_a_rich_message(text: str) -> None:
         "Just **words** and `code`.",
         "- a\n- b",
         "```\n| a | b |\n|---|---|\n```",
-        TABLE + "x" * LONGEST,
+        TABLE + "x" * MAX_CHARS,
         "# many\n\n" + "\n".join(f"- {n}" for n in range(600)),
         "|" + "a|" * 30 + "\n|" + "---|" * 30 + "\n|" + "b|" * 30,
         "> " * 40 + "deep",

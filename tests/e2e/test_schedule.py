@@ -171,14 +171,14 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
     noted = await JobLog(database).ran_at(WEEKLY)
     clock.forward(days=400)
     async with start() as app, app.database.transaction():  # holds up the run in its first write
-        app.begin_background_work()
+        app.start_background_work()
         await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
         # and it is ended wherever it is
     ran_at = await JobLog(database).ran_at(WEEKLY)
     archived = await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL")
     assert ran_at == noted or (ran_at == clock() and archived == 1)
     async with start() as app:
-        app.begin_background_work()
+        app.start_background_work()
         async with asyncio.timeout(20):
             while not await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL"):
                 await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
@@ -204,7 +204,7 @@ async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, cl
 @pytest.mark.parametrize("enabled", [True, False])
 async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled: bool) -> None:
     async with start(memory_enabled=enabled) as app:
-        app.begin_background_work()
+        app.start_background_work()
         await asyncio.sleep(0.2)
         assert (await JobLog(app.database).ran_at(WEEKLY) is not None) == enabled
 
@@ -212,7 +212,7 @@ async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled
 async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
     database: Database, clock: FakeClock, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.scheduled.MINUTE", 0.02)
+    monkeypatch.setattr("bot.jobs.scheduled.MINUTE_SECONDS", 0.02)
     schedule, jobs = schedule_over(database, clock), JobLog(database)
 
     async def noted(moment: datetime) -> None:

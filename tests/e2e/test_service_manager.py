@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.monitoring import Health, ServiceManager, reporting
+from bot.monitoring import Health, ServiceManager, report_status
 from bot.telegram.service import run_telegram
 from tests.support.processes import forked_bot
 from tests.support.servers.model import Holds, Says
@@ -228,7 +228,7 @@ class Stopwatch:
 async def _serving(app: App, systemd: Systemd) -> AsyncIterator[None]:
     service = asyncio.create_task(run_telegram(app))
     try:
-        async with reporting(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.lanes):
+        async with report_status(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.queues):
             yield
     finally:
         service.cancel()
@@ -278,7 +278,7 @@ async def test_telegram_out_of_reach_feeds_the_watchdog_for_the_loop_lives(
 async def test_a_start_without_network_is_ready_after_a_while(
     served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.monitoring.START_PATIENCE", 0.1)
+    monkeypatch.setattr("bot.monitoring.START_TIMEOUT_SECONDS", 0.1)
     await telegram.stop()
     app, _ = served
     async with _serving(app, systemd):

@@ -44,7 +44,7 @@ async def test_what_arrives_during_a_turn_waits_and_is_merged_in_order(
     for text in ("two", "three", "four"):
         await person.sends(text)
     assert len(model.requests) == 1
-    assert app.runner.lanes.waiting("console:local") == 3
+    assert app.runner.queues.waiting("console:local") == 3
     holds.release.set()
     await app.runner.idle("console:local")
     assert person.channel.said == ["First answer", "Second answer"]
@@ -159,7 +159,7 @@ async def test_what_waited_at_a_stop_is_merged_with_the_next_message(
     assert len(model.requests) == 1
     await person.says("four")
     assert model.requests[1].said[-3:] == ["two", "three", "four"]
-    assert app.runner.lanes.waiting("console:local") == 0
+    assert app.runner.queues.waiting("console:local") == 0
 
 
 async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Person, model: ModelServer) -> None:
@@ -170,7 +170,7 @@ async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Pers
     await person.says("/stop")
     assert "New conversation" in await person.says("/new")
     assert len(model.requests) == 1
-    assert app.runner.lanes.waiting("console:local") == 1
+    assert app.runner.queues.waiting("console:local") == 1
     await person.says("three")
     assert await contents(app) == ["two", "three", "You said: three"]
 
@@ -344,11 +344,11 @@ async def test_an_edited_message_that_waits_takes_the_place_of_the_first(
     await person.sends("one")
     await person.sees("Done")
     await app.runner.submit(arrival("tow"))
-    assert app.runner.lanes.replace_waiting(arrival("two"))
+    assert app.runner.queues.replace_waiting(arrival("two"))
     holds.release.set()
     await app.runner.idle("console:local")
     assert await contents(app) == ["one", "Done", "two", "You said: two"]
-    assert not app.runner.lanes.replace_waiting(arrival("three"))
+    assert not app.runner.queues.replace_waiting(arrival("three"))
 
 
 async def test_a_shutdown_in_the_middle_of_a_turn_commits_nothing(start: OpenApp, model: ModelServer) -> None:

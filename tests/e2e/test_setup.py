@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import bot
-from bot.setup.questions import whole_url, write_settings
+from bot.setup.questions import complete_url, write_settings
 from bot.setup.setup import claim_link, qr_code, set_up_model
 from config.models import load_catalogue
 from config.settings import load_settings
@@ -239,7 +239,7 @@ async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(
     ],
 )
 def test_an_address_gets_what_it_lacks(typed: str, whole: str | None) -> None:
-    assert whole_url(typed) == whole
+    assert complete_url(typed) == whole
 
 
 def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import cli
 from bot.doctor.finding import DoctorContext, Verdict
-from bot.doctor.installation import skills as look_at_skills
+from bot.doctor.installation import check_skills
 from memory.clock import system_clock
 from memory.store.entry import Kind, NewEntry
 from memory.store.integrity import inspect_database
@@ -187,10 +187,10 @@ async def test_doctor_and_command_line_say_what_is_there(
     data = tmp_path / "data"
     monkeypatch.setenv("MNEME_DATA_DIR", str(data))
     look = DoctorContext(app.settings, data / "mneme.db", inspect_database(data / "mneme.db"), system_clock)
-    assert [finding.found for finding in await look_at_skills(look)] == ["There are none"]
+    assert [finding.found for finding in await check_skills(look)] == ["There are none"]
     put(data)
     put(data, TRAINS, "wrong")
-    (finding,) = await look_at_skills(look)
+    (finding,) = await check_skills(look)
     assert (finding.verdict, finding.found) == (
         Verdict.WARNING,
         "The folder wrong is no skill: its folder has to be called trains",
@@ -205,5 +205,5 @@ async def test_doctor_and_command_line_say_what_is_there(
     assert not (data / "skills" / "trains").exists()
     for number in range(30):
         put(data, TRAINS.replace("name: trains", f"name: skill-{number}"), f"skill-{number}")
-    findings = await look_at_skills(look)
+    findings = await check_skills(look)
     assert any(finding.found.startswith("The prompt has no room for skill-") for finding in findings)

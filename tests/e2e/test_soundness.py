@@ -72,7 +72,7 @@ async def test_a_large_database_is_looked_at_beside_the_turns(
     spoil(await lived(start, tmp_path), "notices")
     with capture_logs() as logs:
         async with start() as app, asyncio.timeout(20):
-            app.begin_background_work()
+            app.start_background_work()
             while not (said := [entry for entry in logs if entry["event"] == "database_damaged"]):
                 await app.database.value("SELECT 1")
     assert "notices" in said[0]["reason"]

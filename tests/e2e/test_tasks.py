@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.console.console import ConsoleChannel, do_tasks, task_arrivals
+from bot.console.console import ConsoleChannel, run_due_tasks, take_due_tasks
 from bot.services import MemoryServices
 from config.settings import Settings
 from memory.log.sessions import Address
@@ -195,7 +195,7 @@ async def test_it_waits_for_the_turn_that_runs_and_is_answered_by_itself(
         await until(app, "SELECT count(*) FROM inbox WHERE update_id < 0")
         telegram.user_says("And this", chat_id=ANN)
         async with asyncio.timeout(20):
-            while app.runner.lanes.waiting(CHAT) < 2:
+            while app.runner.queues.waiting(CHAT) < 2:
                 await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
         assert len(model.requests) == 1
         telegram.user_says("/stop", chat_id=ANN)
@@ -335,11 +335,11 @@ async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
         await app.memory.reminders.set(address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD))
         clock.forward(hours=1)
         # killed between the inbox and the answer
-        assert await task_arrivals(app, address, ConsoleChannel())
+        assert await take_due_tasks(app, address, ConsoleChannel())
     async with start() as app:
         model.script(Says("Trains run."))
         for _ in range(2):
-            await do_tasks(app, address)
+            await run_due_tasks(app, address)
         assert await app.database.value("SELECT state FROM reminders") == "told"
     assert capsys.readouterr().out.count("Trains run.") == 1
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.telegram.channel import TYPING_DELAY
+from bot.telegram.channel import TYPING_DELAY_SECONDS
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.access import AccessList
@@ -74,7 +74,7 @@ async def test_messages_held_by_stop_are_still_held_after_a_restart(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting("telegram:1001") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting("telegram:1001") == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     async with serve():
@@ -340,7 +340,7 @@ async def test_an_edit_before_the_turn_replaces_the_message(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         update = telegram.user_says("secnod", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.lanes.waiting("telegram:1001") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.waiting("telegram:1001") == 1)
         telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         held.release.set()
@@ -458,7 +458,7 @@ async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
     async with serve():
         telegram.user_says("What is the capital of Ukraine?", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
-        await asyncio.sleep(TYPING_DELAY + 0.3)  # nothing is to happen
+        await asyncio.sleep(TYPING_DELAY_SECONDS + 0.3)  # nothing is to happen
         held.release.set()
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert telegram.calls_to("sendChatAction") == []

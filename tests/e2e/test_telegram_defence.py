@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.tasks import BackgroundTasks
-from bot.telegram.access import MINUTE, MOST_A_MINUTE, MOST_WAITING, Strangers
+from bot.telegram.access import MAX_PER_MINUTE, MAX_WAITING, MINUTE_SECONDS, Strangers
 from config.errors import ConfigurationError
 from memory.access import CODE_ATTEMPTS, AccessList
 from memory.transfer.exporting import Portable
@@ -479,7 +479,7 @@ async def test_39_a_hundred_strangers_cost_the_owner_nothing_and_ten_are_told_in
         telegram.user_says("hi", chat_id=ANN)
         await telegram.wait_for(lambda: "You said: hi" in texts(telegram), timeout=5)
     told = [len(telegram.sent(STRANGER + number)) for number in range(100)]
-    assert sum(told) <= MOST_A_MINUTE
+    assert sum(told) <= MAX_PER_MINUTE
     assert max(told) <= 1
     assert len(model.requests) == 1
 
@@ -491,22 +491,22 @@ async def test_39_strangers_are_told_once_each_ten_in_any_minute_and_only_so_man
 
     async def say(number: int) -> None:
         told.append(number)
-        if len(told) == MOST_A_MINUTE:
+        if len(told) == MAX_PER_MINUTE:
             ten.set()
 
-    for number in range(MOST_A_MINUTE):
+    for number in range(MAX_PER_MINUTE):
         assert strangers.tell(number, partial(say, number))
         assert not strangers.tell(number, partial(say, number))
     await asyncio.wait_for(ten.wait(), 5)
-    assert strangers.pause() == MINUTE
+    assert strangers.pause() == MINUTE_SECONDS
     waiting = [strangers.tell(number, partial(say, number)) for number in range(100, 300)]
-    assert waiting.count(True) == MOST_WAITING
-    now[0] += MINUTE - 1
+    assert waiting.count(True) == MAX_WAITING
+    now[0] += MINUTE_SECONDS - 1
     assert strangers.pause() == 1
     now[0] += 1
     assert strangers.pause() == 0
     await tasks.close()
-    assert told == list(range(MOST_A_MINUTE))
+    assert told == list(range(MAX_PER_MINUTE))
 
 
 # -- people are ids

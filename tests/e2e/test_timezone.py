@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands.settings import zones_called
+from bot.commands.settings import find_zones
 from tests.support.servers.model import Calls, Says
 from tests.support.serving import ANN, GROUP, labels, press, texts
 from tests.support.tool_use import use
@@ -149,9 +149,9 @@ async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegr
     ],
 )
 async def test_a_zone_is_known_by_what_people_call_it(name: str, zones: list[str]) -> None:
-    assert zones_called(name) == zones
+    assert find_zones(name) == zones
 
 
 @given(st.sampled_from(sorted(zone for zone in available_timezones() if zone.count("/") == 1)), st.booleans())
 async def test_a_zone_s_own_name_means_one_zone_at_most_whatever_its_case(zone: str, upper: bool) -> None:
-    assert len(zones_called(zone.upper() if upper else zone.lower())) <= 1
+    assert len(find_zones(zone.upper() if upper else zone.lower())) <= 1

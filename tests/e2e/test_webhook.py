@@ -15,8 +15,8 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.telegram.sources import MOST_BYTES
-from bot.web.metrics import observed
+from bot.telegram.sources import MAX_UPDATE_BYTES
+from bot.web.metrics import serve_metrics
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
@@ -55,7 +55,7 @@ def hooked(start: OpenApp, telegram: BotApiServer, port: int) -> Hooked:
             metrics_port=port,
         ) as app:
             assert app.metrics is not None
-            async with observed(app, app.metrics, port):
+            async with serve_metrics(app, app.metrics, port):
                 service = asyncio.create_task(run_telegram(app))
                 try:
                     await app.health.updates.worked.wait()
@@ -130,7 +130,7 @@ async def test_what_is_too_long_unmeasured_or_no_update_is_refused(hooked: Hooke
         # each before a byte of it was sent; of those without the secret any number, and nobody else waits for them
         refused = [answered(port, "Content-Length: 100", secret="wrong") for _ in range(50)]
         assert set(await asyncio.gather(*refused, answered(port, "Content-Length: 0"))) == {400, 403}
-        assert await answered(port, f"Content-Length: {MOST_BYTES + 1}") == 413
+        assert await answered(port, f"Content-Length: {MAX_UPDATE_BYTES + 1}") == 413
         assert await answered(port, f"Content-Length: {'9' * 10_000}") == 400
         assert await answered(port, "Content-Length: -1") == 400
         assert await answered(port, "Transfer-Encoding: chunked") == 411
@@ -191,7 +191,7 @@ async def test_of_strangers_nothing_is_kept(hooked: Hooked, telegram: BotApiServ
 async def test_a_webhook_that_is_taken_away_is_set_again_and_one_that_is_not_reached_is_told(
     hooked: Hooked, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.sources.LOOK_PAUSE", 0.02)
+    monkeypatch.setattr("bot.telegram.sources.CHECK_INTERVAL_SECONDS", 0.02)
     async with hooked() as (app, url):
         async with httpx.AsyncClient() as client:
             await client.post(f"{telegram.url}/bot{BotApiServer.TOKEN}/deleteWebhook")

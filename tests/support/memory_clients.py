@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
-from bot.mcp_server.http import mcp_of
-from bot.web.server import web_served
+from bot.mcp_server.http import create_mcp_app
+from bot.web.server import serve_web
 from tests.support.processes import ROOT
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def free_port() -> int:
 @contextlib.asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
     """Serve an App's memory at its WEB_PORT; the address."""
-    async with web_served(mcp_of(app, TOKEN, ()), app.settings.web_port):
+    async with serve_web(create_mcp_app(app, TOKEN, ()), app.settings.web_port):
         yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
 
 

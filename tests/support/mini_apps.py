@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from bot.web.server import HOST, memory_served
+from bot.web.server import HOST, serve_memory
 from tests.support.memory_clients import TOKEN, free_port
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN
@@ -54,7 +54,7 @@ async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]
     url = f"http://{HOST}:{port}/page/"
     async with (
         serve(telegram_allowed_ids=str(ANN), web_url=f"https://{PUBLIC_HOST}", web_port=port, mcp_token=TOKEN) as app,
-        memory_served(app),
+        serve_memory(app),
         httpx.AsyncClient(base_url=url, headers={"host": PUBLIC_HOST}, timeout=20) as client,
     ):
         yield app, client

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from benchmarks.capture import REGISTERS, labelled
+from benchmarks.capture import REGISTERS, read_labels
 from memory.capture.capture import candidates
 
 MAY_LAST = """
@@ -55,7 +55,7 @@ def test_quotations_and_code_are_not_named() -> None:
 
 
 def test_a_usual_message_takes_less_than_a_millisecond() -> None:
-    texts = [one.text for one in labelled("tune", path=REGISTERS)]
+    texts = [one.text for one in read_labels("tune", path=REGISTERS)]
     for text in texts:
         candidates(text)  # expressions are compiled once
     start = time.process_time()

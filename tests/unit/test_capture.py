@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from benchmarks.capture import REGISTERS, SENTENCES, labelled
+from benchmarks.capture import REGISTERS, SENTENCES, read_labels
 from memory.capture.capture import (
     LONGEST_CAPTURE,
     MOST_CAPTURES,
@@ -437,7 +437,7 @@ def test_what_is_kept_reads_well_alone(said: str, kept: str) -> None:
 
 @pytest.mark.parametrize("path", [SENTENCES, REGISTERS])
 def test_no_capture_begins_or_ends_within_a_word_or_a_clause(path: Path) -> None:
-    for one in labelled("tune", path=path):
+    for one in read_labels("tune", path=path):
         said = " ".join(one.text.split())
         for capture in captured(one.text):
             before, _, after = said.partition(capture.text)
@@ -471,7 +471,7 @@ def test_what_only_asks_is_not_kept_at_once(text: str) -> None:
 
 
 def test_labelled_sentences_are_many_and_balanced() -> None:
-    sentences = labelled("tune")
+    sentences = read_labels("tune")
     languages = {one.language for one in sentences}
     assert len(languages) == 7
     for language in languages:

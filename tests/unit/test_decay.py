@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.services import decay_of
+from bot.services import create_decay
 from config.settings import Settings
 from memory.clock import from_text, to_text
 from memory.search.activation import use_half_life
@@ -82,7 +82,7 @@ def test_the_stronger_of_two_has_the_greater_score_at_any_later_moment(
 
 
 def test_settings_change_weights_half_life_and_bounds() -> None:
-    decay = decay_of(
+    decay = create_decay(
         Settings.model_validate(
             {
                 "memory_type_weights": "preference=1.5, fact = 0.5",

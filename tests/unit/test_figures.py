@@ -7,34 +7,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bot.commands.status import WIDTH, Group, aligned, bar, format_cost
+from bot.commands.status import WIDTH_CELLS, Group, align, bar, format_cost
 
-plain = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x30FF), min_size=1, max_size=WIDTH // 2 - 1)
+plain = st.text(
+    st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x30FF), min_size=1, max_size=WIDTH_CELLS // 2 - 1
+)
 
 
 @given(plain, plain)
 def test_a_value_ends_where_all_values_end(label: str, value: str) -> None:
-    line = aligned(label, value)
+    line = align(label, value)
     assert line.startswith(label)
     assert line.endswith(f" {value}")
-    if cell_len(label) + cell_len(value) < WIDTH:
-        assert cell_len(line) == WIDTH
+    if cell_len(label) + cell_len(value) < WIDTH_CELLS:
+        assert cell_len(line) == WIDTH_CELLS
 
 
 def test_a_chinese_label_counts_twice() -> None:
-    assert aligned("消息", "48") == "消息" + " " * (WIDTH - 6) + "48"
+    assert align("消息", "48") == "消息" + " " * (WIDTH_CELLS - 6) + "48"
 
 
 def test_what_is_too_long_for_a_line_keeps_one_space() -> None:
-    assert aligned("model", "openrouter/anthropic/claude-sonnet-4-5") == (
-        "model openrouter/anthropic/claude-sonnet-4-5"
-    )
+    assert align("model", "openrouter/anthropic/claude-sonnet-4-5") == ("model openrouter/anthropic/claude-sonnet-4-5")
 
 
 @given(st.floats(0, 1))
 def test_a_bar_is_as_long_as_a_line_and_as_full_as_it_says(share: float) -> None:
     line = bar(share)
-    assert len(line) == WIDTH
+    assert len(line) == WIDTH_CELLS
     assert line.count("█") / (line.count("█") + line.count("░")) == pytest.approx(share, abs=0.03)
 
 

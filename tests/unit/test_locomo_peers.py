@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from benchmarks.locomo_data import Dialogue, Question, Said
 from benchmarks.locomo_figures import summary
 from benchmarks.locomo_peers import BM25, COSINES, peers
-from benchmarks.locomo_plot import PERCENT, drawn
+from benchmarks.locomo_plot import PERCENT, draw
 from tests.support.servers.embedder import MeaningEmbedder
 
 AT = datetime(2026, 2, 7, tzinfo=UTC)
@@ -29,7 +29,7 @@ async def test_each_method_ranks_by_what_it_knows() -> None:
 
 def test_bars_are_as_long_as_what_they_tell_and_names_are_only_text() -> None:
     figures = {f"R@{depth}": [share, share - 5, share + 5] for depth, share in ((5, 20.0), (10, 40.0), (20, 80.0))}
-    picture = ET.fromstring(drawn("a < b & c", {"<one>": figures}))  # noqa: S314  # our own
+    picture = ET.fromstring(draw("a < b & c", {"<one>": figures}))  # noqa: S314  # our own
     texts = [one.text for one in picture.iter() if one.tag.endswith("text")]
     widths = [float(one.get("width", "0")) for one in picture.iter() if one.tag.endswith("rect")]
     assert {"a < b & c", "<one>", "20%", "80%"} <= set(texts)

@@ -199,7 +199,7 @@ async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
 async def test_old_mail_is_pruned_at_the_start_and_daily(
     start: OpenApp, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.scheduled.DAY", 0.01)
+    monkeypatch.setattr("bot.jobs.scheduled.DAY_SECONDS", 0.01)
     async with start() as app:
         mailbox = Mailbox(app.database, "telegram", clock)
         await mailbox.done(item.id for item in await kept(mailbox, *updates(1)))

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from bot.models import uncounted_cost
+from bot.models import describe_uncounted_cost
 from config.models import CatalogueError, ModelCatalogue, ModelWindow, chat_template, load_catalogue
 from config.settings import Settings
 from config.update_prices import make_list
@@ -236,7 +236,7 @@ def test_cost_limit_names_the_models_that_it_cannot_count(
     expected = (
         f"CHAT_DAILY_COST does not limit calls of the {uncounted}: set CHAT_DAILY_TOKENS, which limits every model."
     )
-    assert uncounted_cost(whole, catalogue) == (None if uncounted is None else expected)
+    assert describe_uncounted_cost(whole, catalogue) == (None if uncounted is None else expected)
 
 
 def test_a_local_model_gets_the_prompt_that_suits_it_wherever_it_is_served(catalogue: ModelCatalogue) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from benchmarks.paraphrases import HALVES, OTHERS, other_messages, read_paraphrases
+from benchmarks.paraphrases import HALVES, OTHER_MESSAGES, other_messages, read_paraphrases
 
 LANGUAGES = {"en", "de", "ru", "es", "fr", "zh"}
 
@@ -18,5 +18,5 @@ def test_a_fact_is_hidden_among_as_many_messages_in_each_language() -> None:
     told = {pair.told for pair in read_paraphrases()}
     for language in LANGUAGES:
         others = other_messages(language)
-        assert len(others) == OTHERS
+        assert len(others) == OTHER_MESSAGES
         assert told.isdisjoint(others)

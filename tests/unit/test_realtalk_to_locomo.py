@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from benchmarks.locomo_data import read_dialogues
-from benchmarks.realtalk_to_locomo import converted
+from benchmarks.realtalk_to_locomo import convert
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_chat_is_read_with_its_speakers_moments_pictures_and_evidence(tmp_path
         ],
     }
     path = tmp_path / "chats.json"
-    path.write_text(json.dumps([converted(chat)]))
+    path.write_text(json.dumps([convert(chat)]))
     (dialogue,) = read_dialogues(path)
     assert dialogue.speakers == ("Ann", "Bo")
     assert dialogue.texts == {"D1:1": "I row", "D1:2": " [a photo of a boat]", "D1:3": "Every day"}

@@ -1,1 +1,1 @@
-"""The memory page: what is remembered, seen and mended in a browser. Needs starlette, and is imported late."""
+"""The memory page, which shows and edits memories in a browser. It needs starlette, so it is imported late."""

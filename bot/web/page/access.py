@@ -1,8 +1,8 @@
-"""Who looks at the page, asked before anything of a request is read.
+"""Access to the memory page, checked before a request is read.
 
-On this machine it is the browser that opened the one-time link; in Telegram the person whose Mini App shows data that
-Telegram has signed (mini_app.py). A web page elsewhere can point a name of its own at 127.0.0.1, so a request counts
-only with a host that is served; and what the page asks for needs a header that no form and no other site can send.
+On this machine access belongs to the browser that opened the one-time link, in Telegram to the user in the Mini App's
+signed data (mini_app.py). Other web pages can point their domain at 127.0.0.1, so a request must name a host that is
+served. Requests for data also need a header that forms and other sites can't send.
 """
 
 from __future__ import annotations
@@ -31,17 +31,15 @@ if TYPE_CHECKING:
     from bot.web.page.data import PageData
 
 COOKIE = "mneme"
-"""Beginning of the cookie's name; the port follows."""
+"""Start of the cookie's name. The port follows."""
 HEADER = "x-mneme"
-"""The header of each request for data."""
 HOURS = 12
-"""Time that a pass is valid."""
 POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
 MAX_VISITOR_BODY_BYTES = 4_000_000
-"""Length of a request that changes something, such as the notes file. Imports may be longer."""
+"""Maximum size of a request that changes something, such as the notes file. Imports may be larger."""
 SAFE = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 
 
@@ -52,24 +50,32 @@ class Visitor:
 
 
 class Visitors(Protocol):
-    """Tells who may look."""
+    """Identifies the visitors of the page.
 
-    hosts: frozenset[str]  # where the page is served
-    scripts: str  # whose it runs
-    frames: str  # who may frame it
-    is_open: bool  # whether the page without any data is given to everybody
+    Attributes:
+        hosts: the hosts at which the page is served.
+        scripts: origins of external scripts that the page may run.
+        frames: origins that may embed the page.
+        is_open: whether the page without data is public.
+        refusal: the text for requests without access.
+    """
+
+    hosts: frozenset[str]
+    scripts: str
+    frames: str
+    is_open: bool
     refusal: str
 
     @property
     def routes(self) -> Sequence[Route]:
-        """By which one gets in."""
+        """Return the routes through which visitors get access."""
 
     async def visitor(self, headers: Headers) -> Visitor | None:
-        """Who asks; None: nobody who was let in."""
+        """Return the visitor who sent a request, or None without access."""
 
 
 class OneTimeLink:
-    """Lets one browser in for HOURS, by a link that works once."""
+    """Gives one browser access for HOURS, through a link that works once."""
 
     scripts, frames, is_open = "", "'none'", False
     refusal = "Open the link that `mneme web` has printed, or run it again for a new one."
@@ -77,7 +83,7 @@ class OneTimeLink:
     def __init__(self, visitor: Visitor, host: str) -> None:
         self.hosts = frozenset({host})
         self.url = f"http://{host}/enter/{secrets.token_urlsafe(32)}"
-        # a browser sends its cookies to all ports of a host: each server has a cookie of its own
+        # Browsers send cookies to all ports of a host, so the cookie's name contains the port
         self._cookie = f"{COOKIE}-{host.rpartition(':')[2]}"
         self._visitor = visitor
         self._session = secrets.token_urlsafe(32)
@@ -89,15 +95,15 @@ class OneTimeLink:
 
     async def visitor(self, headers: Headers) -> Visitor | None:
         cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
-        shown = cookies.get(self._cookie, "")
+        session = cookies.get(self._cookie, "")
         is_open = self._until is not None and self._visitor.data.clock() <= self._until
-        return self._visitor if is_open and hmac.compare_digest(shown.encode(), self._session.encode()) else None
+        return self._visitor if is_open and hmac.compare_digest(session.encode(), self._session.encode()) else None
 
     async def _enter(self, request: Request) -> Response:
         token = self.url.rpartition("/")[2]
         if self._until is not None or not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
             return PlainTextResponse("This link was used already: run `mneme web` again for a new one.", 403)
-        if request.method == "HEAD":  # a look at the link, such as a preview's
+        if request.method == "HEAD":  # A link preview must not use the link up
             return PlainTextResponse("")
         self._until = self._visitor.data.clock() + timedelta(hours=HOURS)
         answer = RedirectResponse("/", 303)
@@ -106,7 +112,7 @@ class OneTimeLink:
 
 
 class Guard:
-    """Lets through what comes from a visitor; the rest is refused before it is read."""
+    """ASGI middleware that refuses requests without access before they are read."""
 
     def __init__(self, app: ASGIApp, visitors: Visitors) -> None:
         self._app = app
@@ -120,30 +126,30 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def safely(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *self._headers]
             await send(message)
 
         refusal = await self._refusal(scope)
         if refusal is not None:
-            await JSONResponse({"error": refusal}, 403)(scope, receive, safely)
+            await JSONResponse({"error": refusal}, 403)(scope, receive, send_with_headers)
             return
         visitor: Visitor | None = scope["state"].get("visitor")
         if visitor is not None:
             if not admit(scope, visitor.data.owner):
                 with use_language(visitor.language):
                     answer = JSONResponse({"error": _("You sent too many requests at once. Please try again.")}, 429)
-                await answer(scope, receive, safely)
+                await answer(scope, receive, send_with_headers)
                 return
             allow_body(scope, MAX_VISITOR_BODY_BYTES)
-        await self._app(scope, receive, safely)
+        await self._app(scope, receive, send_with_headers)
 
     async def _refusal(self, scope: Scope) -> str | None:
         headers, path = Headers(scope=scope), scope["path"].removeprefix(scope.get("root_path", ""))
         if headers.get("host") not in self._visitors.hosts:
             return "This page is not served under that name."
-        # entering needs no session yet, and in Telegram the page without data has to load before it can enter
+        # Entering needs no pass. In Telegram the page without data has to load first
         if path.startswith("/enter") or (self._visitors.is_open and not path.startswith("/api/")):
             return None
         visitor = await self._visitors.visitor(headers)

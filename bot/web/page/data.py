@@ -1,6 +1,6 @@
-"""What the page asks for and what it changes, as JSON: dataclasses and moments too, which the server writes out.
+"""Data and changes of the memory page, as JSON-compatible values, dataclasses and dates.
 
-Each function is of the one owner whose page it is.
+Each function works on the memory of the page's owner.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.log.sessions import Session
 
-FOUND = 20
-TEXTS = 5
-"""How many of the texts that a change is about are shown."""
+MAX_RESULTS = 20
+MAX_CHANGE_TEXTS = 5
 
 Json = dict[str, Any]
 
@@ -55,14 +54,13 @@ class PageData:
         return {"entries": [self._entry(item) for item in listed]}
 
     async def entry(self, entry_id: int) -> Json:
-        """One entry. Raises MemoryRefused."""
         listed = await self.memory.browser.entry(self.owner, entry_id)
         if listed is None or listed.entry.name is None:
             raise MemoryRefused(_("This memory is gone."))
         return self._entry(listed)
 
     async def edit(self, entry_id: int, content: str) -> Json:
-        # refuses what is gone or somebody else's
+        # Raises for entries that are deleted or belong to another owner
         await self.entry(entry_id)
         await self.memory.entries.edit(self.owner, f"#{entry_id}", content)
         return await self.entry(entry_id)
@@ -82,22 +80,23 @@ class PageData:
         return {}
 
     async def search(self, words: str) -> Json:
-        """Memories that match words, and exchanges with their context."""
         if not words.strip():
             return {"found": []}
         found = []
-        for result in await self.memory.recall.recall(words, self.owner, Filter(), FOUND, forgotten_too=True):
+        for result in await self.memory.recall.recall(words, self.owner, Filter(), MAX_RESULTS, forgotten_too=True):
             hit = result.hit
-            place = {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
-            found.append({"text": result.text, **place})
+            location = (
+                {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
+            )
+            found.append({"text": result.text, **location})
         return {"found": found}
 
     async def conversations(self, before: int | None) -> Json:
         return {"conversations": await self.memory.browser.conversations(self.owner, before)}
 
     async def conversation(self, conversation: int, from_message: int) -> Json:
-        said = await self.memory.browser.conversation(self.owner, conversation, from_message)
-        if not said:
+        messages = await self.memory.browser.conversation(self.owner, conversation, from_message)
+        if not messages:
             raise MemoryRefused(_("This conversation is gone."))
         return {
             "messages": [
@@ -109,7 +108,7 @@ class PageData:
                     "text": message.content,
                     "at": message.created_at.isoformat(),
                 }
-                for message in said
+                for message in messages
             ]
         }
 
@@ -117,13 +116,17 @@ class PageData:
         changes = await self.memory.browser.changes(self.owner)
         return {
             "changes": [
-                {**asdict(change), "texts": change.texts[:TEXTS], "more": max(0, len(change.texts) - TEXTS)}
+                {
+                    **asdict(change),
+                    "texts": change.texts[:MAX_CHANGE_TEXTS],
+                    "more": max(0, len(change.texts) - MAX_CHANGE_TEXTS),
+                }
                 for change in changes
             ]
         }
 
     async def undo(self, number: int) -> Json:
-        """Take a change back. Raises MemoryRefused where it can't be."""
+        """Undo a change. Raises MemoryRefused if that is impossible."""
         undone = await self.memory.undo.undo(self.owner, number)
         return {"text": _("That was undone already.") if undone is None else format_undo(undone)}
 
@@ -131,12 +134,11 @@ class PageData:
         return {"text": await self.memory.long_term.read(self.owner)}
 
     async def write_file(self, before: str, after: str) -> Json:
-        """Save it. Raises MemoryRefused where it has changed meanwhile."""
+        """Save the notes file. Raises MemoryRefused if it was changed by someone else."""
         await self.memory.long_term.rewrite(self.owner, before, after)
         return await self.file()
 
     async def last_request(self) -> Json:
-        """Return the memories that were in the last request, each with its layer and tokens."""
         reasons = await self.memory.activation_log.last(self.session.id)
         notes = await self.memory.activation_log.recalled_notes(self.session.id)
         return {
@@ -158,8 +160,7 @@ class PageData:
             "file": await self.memory.long_term.lines(self.owner),
         }
 
-    async def bring_in(self, path: Path, *, look: bool) -> Json:
-        """Import a file that another program exported, or only report what is in it. Raises ImportRefused."""
+    async def import_file(self, path: Path, *, look: bool) -> Json:
         if look:
             report = await self.memory.foreign_import.look(path, self.session)
             return {"program": report.program, "text": brief(report), "lines": format_left_out(report)}

@@ -1,4 +1,4 @@
-"""The memory page as the bot's Mini App: a person who opens it from Telegram sees the memory of their private chat."""
+"""The memory page as the bot's Mini App, which shows users the memory of their private chat."""
 
 from __future__ import annotations
 
@@ -31,28 +31,27 @@ if TYPE_CHECKING:
 
     from bot.app import App
 MAX_DATA_AGE = timedelta(hours=1)
-"""Age of data that Telegram has signed."""
 MAX_CLOCK_AHEAD = timedelta(minutes=5)
-"""Telegram's clock may be this far ahead of ours."""
+"""Maximum difference by which Telegram's clock may be ahead of ours."""
 MAX_PASSES_PER_USER = 5
-"""Valid passes of one user. Another one ends the oldest of them."""
+"""Maximum number of valid passes per user. A new one replaces the oldest."""
 MAX_FIELDS = 50
 
 
 class _User(BaseModel):
-    id: Annotated[int, Field(strict=True, gt=0, lt=1 << 52)]  # Telegram's have at most 52 bits
+    id: Annotated[int, Field(strict=True, gt=0, lt=1 << 52)]  # Telegram's ids have at most 52 bits
 
 
 class NotSigned(MnemeError):
-    """Data is not what Telegram has signed for this bot just now."""
+    """Data was not signed by Telegram for this bot, or is too old."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedData:
-    """Data that Telegram has signed for a Mini App.
+    """Data that Telegram signed for a Mini App.
 
     Attributes:
-        digest: the same for all ways of writing the same data.
+        digest: identifies the data, independent of its encoding.
     """
 
     user: int
@@ -61,10 +60,10 @@ class SignedData:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A browser's right to see the memory of a user, which ends with the membership that it was given for.
+    """A browser's access to the memory of a user, which ends with the user's membership.
 
     Attributes:
-        member_since: None for a user whom the settings let in.
+        member_since: None for users in TELEGRAM_ALLOWED_IDS.
     """
 
     user: int
@@ -73,7 +72,7 @@ class Pass:
 
 
 class MiniApp:
-    """Lets in people for whom Telegram vouches and who may write to the bot."""
+    """Gives access to users whom Telegram has authenticated and who may use the bot."""
 
     scripts, frames, is_open = " https://telegram.org", "https://web.telegram.org", True
     refusal = "Open this page from the chat with the bot."
@@ -87,17 +86,16 @@ class MiniApp:
 
     @property
     def routes(self) -> Sequence[Route]:
-        """The route that takes what Telegram has signed."""
         return [Route("/enter", self._enter, methods=["POST"])]
 
     async def visitor(self, headers: Headers) -> Visitor | None:
-        """Return the user of the pass that a request shows. None if it shows none that is valid."""
-        shown = headers.get(HEADER, "")
-        found = self._passes.get(shown)
+        """Return the user of the pass in a request, or None if there is no valid one."""
+        token = headers.get(HEADER, "")
+        found = self._passes.get(token)
         if found is None:
             return None
         if self._app.clock() > found.until or not await self._is_valid(found):
-            self._passes.pop(shown, None)
+            self._passes.pop(token, None)
             return None
         address = Address(CHANNEL, str(found.user))
         session = await self._app.sessions.get_or_create(address)
@@ -106,7 +104,7 @@ class MiniApp:
 
     async def _enter(self, request: Request) -> Response:
         token = self._app.settings.telegram_bot_token
-        assert token is not None, "the bot runs"  # noqa: S101  # `mneme run` has seen to it
+        assert token is not None, "the bot runs"  # noqa: S101  # Ensured by `mneme run`
         body = (await request.body()).decode("utf-8", "replace")
         now = self._app.clock()
         try:
@@ -120,19 +118,19 @@ class MiniApp:
         return JSONResponse({"session": self._issue(given, now)})
 
     def _issue(self, given: Pass, now: datetime) -> str:
-        """Keep a pass. Return the text that shows it."""
-        self._passes = {text: one for text, one in self._passes.items() if one.until >= now}
-        # a dict keeps its order: the first one is the oldest
-        held = [text for text, one in self._passes.items() if one.user == given.user]
-        for text in held[: max(0, len(held) + 1 - MAX_PASSES_PER_USER)]:
-            del self._passes[text]
-        text = secrets.token_urlsafe(32)
-        self._passes[text] = given
-        return text
+        """Store a pass. Return its token."""
+        self._passes = {token: other for token, other in self._passes.items() if other.until >= now}
+        # In order of insertion, so the first one is the oldest
+        held = [token for token, other in self._passes.items() if other.user == given.user]
+        for token in held[: max(0, len(held) + 1 - MAX_PASSES_PER_USER)]:
+            del self._passes[token]
+        token = secrets.token_urlsafe(32)
+        self._passes[token] = given
+        return token
 
     def _require_new(self, signed: SignedData, now: datetime) -> None:
-        """Raises NotSigned for data that was shown before, which somebody may have read on its way."""
-        # older data is refused by its date
+        """Raise NotSigned for data that was used before, which someone may have intercepted."""
+        # Older data is refused because of its date
         self._seen = {digest: at for digest, at in self._seen.items() if now - at <= MAX_DATA_AGE + MAX_CLOCK_AHEAD}
         if signed.digest in self._seen:
             raise NotSigned("This page was opened already: open it from the chat again.")
@@ -146,17 +144,17 @@ class MiniApp:
 
 
 def signed_data(init_data: str, bot_token: str, now: datetime) -> SignedData:
-    """Check the data with which Telegram has opened a Mini App. Raises NotSigned."""
+    """Check the data with which Telegram opened a Mini App. Raises NotSigned."""
     try:
         pairs = parse_qsl(init_data, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_FIELDS)
         fields = dict(pairs)
-        # the signed text has a line for each field: a name twice or a line break inside allows several readings of it
+        # The signed text has a line per field, so duplicate names and line breaks would make it ambiguous
         is_plain = len(fields) == len(pairs) and "\n" not in "".join(itertools.chain(*pairs))
-        # all other fields are signed, `signature` too (core.telegram.org/bots/webapps, validating data)
-        shown = fields.pop("hash")
+        # All other fields are signed, including `signature` (core.telegram.org/bots/webapps, validating data)
+        signature = fields.pop("hash")
         key = hmac.new(b"WebAppData", bot_token.encode(), hashlib.sha256).digest()
         signed = "\n".join(f"{name}={value}" for name, value in sorted(fields.items())).encode()
-        is_signed = hmac.compare_digest(hmac.new(key, signed, hashlib.sha256).hexdigest().encode(), shown.encode())
+        is_signed = hmac.compare_digest(hmac.new(key, signed, hashlib.sha256).hexdigest().encode(), signature.encode())
         if not is_plain or not is_signed:
             raise NotSigned("Telegram has not signed this.")
         at = datetime.fromtimestamp(int(fields["auth_date"]), UTC)

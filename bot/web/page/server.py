@@ -1,4 +1,4 @@
-"""The routes of the memory page: the page itself, its words, and what it asks for, as JSON."""
+"""The routes of the memory page: the page, its texts, and its JSON API."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def page_texts() -> dict[str, str]:
 
 
 _TELEGRAM = '<script src="https://telegram.org/js/telegram-web-app.js"></script>'
-"""Gives the page its data and colours where it is a Mini App. No other script of others runs."""
+"""Provides data and colours to the Mini App. It is the only external script."""
 
 _NUMBER: TypeAdapter[int] = TypeAdapter(RowNumber)
 
@@ -106,13 +106,12 @@ class _File(_Body):
 
 
 def page_app(visitors: Visitors) -> Starlette:
-    """Return the page's application. Each visitor that `visitors` lets in sees their own memory only."""
     uploads = Uploads()
 
     def api(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
         async def handle(request: Request) -> Response:
             with use_language(request.state.visitor.language):
-                return await _answered(request, answer)
+                return await _respond(request, answer)
 
         return Route(f"/api/{path}", handle, methods=[method])
 
@@ -126,10 +125,10 @@ def page_app(visitors: Visitors) -> Starlette:
         body = await _body(request, _File)
         return await _data(request).write_file(body.before, body.after)
 
-    async def bring_in(request: Request) -> Json:
+    async def import_file(request: Request) -> Json:
         data = _data(request)
-        async with uploads.received(request, data.owner) as path:
-            return await data.bring_in(path, look=request.query_params.get("look") == "1")
+        async with uploads.receive(request, data.owner) as path:
+            return await data.import_file(path, look=request.query_params.get("look") == "1")
 
     def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
         return lambda request: work(_data(request), _row(request))
@@ -150,17 +149,17 @@ def page_app(visitors: Visitors) -> Starlette:
         api("file", lambda r: _data(r).file()),
         api("file", write_file, "POST"),
         api("last", lambda r: _data(r).last_request()),
-        api("import", bring_in, "POST"),
+        api("import", import_file, "POST"),
         *visitors.routes,
         Route("/", _index(in_telegram=visitors.is_open)),
-        # last, since it takes every path
+        # Last, since it matches every path
         Mount("/", StaticFiles(packages=[(__package__, "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, visitors=visitors)])
 
 
-async def _answered(request: Request, answer: Callable[[Request], Awaitable[Json]]) -> Response:
-    """A refusal is answered 409 with its sentence; what the page itself never sends is logged and answered 422."""
+async def _respond(request: Request, answer: Callable[[Request], Awaitable[Json]]) -> Response:
+    """Respond with JSON, 409 and a sentence for refusals, or 422 for requests that the page itself never sends."""
     try:
         return JSONResponse(to_jsonable_python(await answer(request)))
     except MnemeError as error:
@@ -175,7 +174,7 @@ async def _body(request: Request, kind: type[Any]) -> Any:
 
 
 def _row(request: Request) -> int:
-    """Return the number in the path. Raises HTTPException if it can't be that of a row."""
+    """Return the row number in the path. Raises HTTPException if it is invalid."""
     number = parse_number(request.path_params["id"])
     if number is None:
         raise HTTPException(404)

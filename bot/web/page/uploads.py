@@ -1,4 +1,4 @@
-"""Files that a visitor of the page sends for an import: written to disk as they arrive, a few at a time."""
+"""File uploads for imports, written to disk as they arrive."""
 
 from __future__ import annotations
 
@@ -19,27 +19,25 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 MAX_UPLOAD_BYTES = 64 * 1024**2
-"""Length of a file; `mneme import` takes longer ones."""
+"""Maximum size of an uploaded file. `mneme import` accepts larger ones."""
 MAX_UPLOADS = 4
-"""Uploads at a time, one for each visitor. So many files are on the disk at most."""
+"""Maximum number of concurrent uploads, one per visitor, which limits the space on disk."""
 _WRITE_BYTES = 1024**2
 
 
 class UploadRefused(MnemeError):
-    """A file is not taken."""
+    """An upload was refused."""
 
 
 class Uploads:
-    """Receives files, at most MAX_UPLOADS at a time."""
-
     def __init__(self) -> None:
         self._owners: set[str] = set()
 
     @contextlib.asynccontextmanager
-    async def received(self, request: Request, owner: str) -> AsyncIterator[Path]:
+    async def receive(self, request: Request, owner: str) -> AsyncIterator[Path]:
         """Write the body of a request to a file, which is deleted at the end of the block.
 
-        Raises UploadRefused if the file is too long, or if too many are being received.
+        Raises UploadRefused if the file is too large, or if too many are being received.
         """
         if int(request.headers.get("content-length", "0")) > MAX_UPLOAD_BYTES:
             raise UploadRefused(_too_long())
@@ -47,7 +45,7 @@ class Uploads:
             raise UploadRefused(_("Another file is being imported. Please try again when that is done."))
         self._owners.add(owner)
         try:
-            # a little more, so that a file without a length that is too long gets its sentence
+            # Allow a little more, so that a file without declared size gets the sentence about its size
             allow_body(request.scope, MAX_UPLOAD_BYTES + 1024**2)
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"sent{_kind(request.query_params.get('name', ''))}"
@@ -72,7 +70,7 @@ async def _write_body(request: Request, file: IO[bytes]) -> None:
 
 
 def _kind(name: str) -> str:
-    """Return how a file's name ends if an import reads such files. Its name is the visitor's own choice."""
+    """Return the suffix of a file if imports support it. The rest of its name is up to the visitor, and ignored."""
     suffix = Path(name.rpartition("/")[2]).suffix.lower()
     return suffix if suffix in KINDS else ""
 
