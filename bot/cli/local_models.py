@@ -145,7 +145,7 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
     if not servers:
         return False
     server = servers[0]
-    address = f"{server.name} runs on this machine and has {server.listed(6)}."
+    address = f"{server.name} runs on this machine and has {server.summarize(6)}."
     # Settings are written only after the person has agreed.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)

@@ -59,7 +59,7 @@ async def settings(context: DoctorContext) -> list[Finding]:
 
 async def skills(context: DoctorContext) -> list[Finding]:
     """Whether each folder of skills is one, and whether the prompt has room for them all."""
-    found = Skills(context.settings.mneme_data_dir).look()
+    found = Skills(context.settings.mneme_data_dir).scan()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
         warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)

@@ -231,7 +231,7 @@ async def lightrag(context: DoctorContext) -> list[Finding]:
         return [failed_as_said("LightRAG", error)]
     graph = lightrag_of(settings)
     try:
-        trouble = await graph.trouble()
+        trouble = await graph.check()
     finally:
         await graph.close()
     if trouble is not None:

@@ -89,7 +89,7 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
     embedded = [model for model in fitting if model.is_measured]
     embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED]
     lines = [
-        f"{server.name} on this machine ({server.listed(NAMED)}): free, private; quality and memory are its model's."
+        f"{server.name} on this machine ({server.summarize(NAMED)}): free, private; quality and memory are its model's."
         for server in servers
     ]
     lines += [
