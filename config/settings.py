@@ -38,7 +38,7 @@ _HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 _REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
-"""The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
+"""The kinds of memories that MEMORY_TYPE_WEIGHTS may name."""
 
 
 LOCAL_EMBEDDER = "multilingual-e5-small"

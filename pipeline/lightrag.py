@@ -1,4 +1,4 @@
-"""A client for LightRAG, an optional server that keeps earlier exchanges as a knowledge graph (S0's RAG layer)."""
+"""A client for LightRAG, an optional server that keeps earlier exchanges as a knowledge graph."""
 
 from __future__ import annotations
 

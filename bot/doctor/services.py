@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from config.models import ModelCatalogue
     from config.settings import Settings
     from memory.clock import Clock
-    from pipeline.models.probe import Probed, Trial
+    from pipeline.models.probe import ProbeResult, Trial
     from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_PATIENCE = 10.0
@@ -280,7 +280,9 @@ def _tried(part: str, trial: Trial) -> Finding:
     return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
 
 
-def _judged(part: str, name: str, probed: Probed, configured: int | None, refused_tools: Collection[str]) -> Finding:
+def _judged(
+    part: str, name: str, probed: ProbeResult, configured: int | None, refused_tools: Collection[str]
+) -> Finding:
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"

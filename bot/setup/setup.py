@@ -33,7 +33,7 @@ from memory.store.database import Database
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
-from pipeline.models.probe import Probed, listed_models, probe
+from pipeline.models.probe import ProbeResult, list_models, probe
 from pipeline.tools.mcp.config import PRESETS, read_config
 
 if TYPE_CHECKING:
@@ -124,11 +124,11 @@ def _elsewhere() -> Chosen:
     while not key and url is None:
         key = ask_secret("OpenAI needs a key: API key (not shown)")
     endpoint = Endpoint(url, key or NO_KEY)
-    names = asyncio.run(listed_models(endpoint))
+    names = asyncio.run(list_models(endpoint))
     if not names and url is not None and not urlsplit(url).path:
         # most servers have their API under /v1, and most people leave that away
         below = Endpoint(f"{url}/v1", endpoint.api_key)
-        names = asyncio.run(listed_models(below))
+        names = asyncio.run(list_models(below))
         endpoint = below if names else endpoint
     if names:
         say(f"There, at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
@@ -139,7 +139,7 @@ def _answers(chosen: Chosen, settings: Settings) -> bool:
     """Try the model and print what works. Return whether it answers; if not, the reason is printed."""
     endpoint, model = chosen
 
-    async def check() -> Probed:
+    async def check() -> ProbeResult:
         database = await Database.open(settings.database_file)
         try:
             store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None

@@ -23,7 +23,7 @@ from config.secrets import without_secrets
 from config.settings import LOCAL_EMBEDDER
 from memory.search.vectors import EmbedderError
 from pipeline.child import JsonChild
-from pipeline.models.client import client_of, load_sdk, loggable
+from pipeline.models.client import create_client, load_sdk, loggable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -212,7 +212,7 @@ class EndpointEmbedder:
         if self._client is None:
             # No retries: a failed text is embedded later, and a turn should not wait.
             seconds = REQUEST_TIMEOUT_SECONDS
-            self._client = client_of(self._endpoint, seconds=seconds, retries=0, connecting=seconds)
+            self._client = create_client(self._endpoint, seconds=seconds, retries=0, connecting=seconds)
         return self._client
 
     def _explain(self, error: Exception) -> EmbedderError:

@@ -9,7 +9,7 @@ import structlog
 from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Image
-from pipeline.models.client import client_of, load_sdk, loggable
+from pipeline.models.client import create_client, load_sdk, loggable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -173,7 +173,7 @@ class Transcriber:
     def _open(self) -> openai.AsyncOpenAI:
         if self._client is None:
             assert self._endpoint is not None, "is_enabled tells"  # noqa: S101  # Callers check is_enabled first.
-            self._client = client_of(self._endpoint, seconds=self._seconds, retries=MAX_RETRIES)
+            self._client = create_client(self._endpoint, seconds=self._seconds, retries=MAX_RETRIES)
         return self._client
 
 

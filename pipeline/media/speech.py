@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from pipeline.models.client import client_of, load_sdk, loggable
+from pipeline.models.client import create_client, load_sdk, loggable
 
 if TYPE_CHECKING:
     import openai
@@ -35,7 +35,7 @@ class Speech:
         import openai
 
         if self._client is None:
-            self._client = client_of(self._endpoint, seconds=self._seconds, retries=MAX_RETRIES)
+            self._client = create_client(self._endpoint, seconds=self._seconds, retries=MAX_RETRIES)
         while True:
             try:
                 answer = await self._client.audio.speech.create(

@@ -1,4 +1,4 @@
-"""AutoCapture (15): stores requests, orders and corrections in the user's own words at once, without a model (S4).
+"""AutoCapture (15): stores requests, orders and corrections in the user's own words at once, without a model.
 
 Other statements are only collected here. A model judges them after the turn (`bot/jobs/capturing.py`).
 """

@@ -23,7 +23,7 @@ OnCompacted = Callable[["Compacted"], Awaitable[None]]
 
 
 class AutoCompaction:
-    """Reads the conversation and compacts it if it exceeds the model's window or the message limit (S0, S2)."""
+    """Reads the conversation and compacts it if it exceeds the model's window or the message limit."""
 
     name = "AutoCompaction"
 

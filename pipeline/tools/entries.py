@@ -1,4 +1,4 @@
-"""Tools for notes (S1), typed memories (S4), MEMORY.md (S0) and the conversation history (S2)."""
+"""Tools for notes, typed memories, MEMORY.md and the conversation history."""
 
 from __future__ import annotations
 

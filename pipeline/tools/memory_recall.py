@@ -1,4 +1,4 @@
-"""The memory_recall tool: search, list and read everything that was said and noted (S1, S4)."""
+"""The memory_recall tool: search, list and read everything that was said and noted."""
 
 from __future__ import annotations
 
