@@ -75,6 +75,7 @@ async def play(steps: Sequence[Step]) -> list[Shown]:
 
 
 def main() -> None:
+    """Record all chats and print their text."""
     configure_logging("error", "console")
     for name, steps in RECORDINGS.items():
         shown = asyncio.run(play(steps))

@@ -53,6 +53,7 @@ class Clock:
     now: datetime = NOW
 
     def __call__(self) -> datetime:
+        """Return the current time."""
         return self.now
 
 
@@ -232,6 +233,7 @@ async def page() -> str:
 
 
 def main() -> None:
+    """Write the page."""
     configure_logging("error", "console")
     PAGE.write_text(asyncio.run(page()), encoding="utf-8")
 

@@ -79,6 +79,8 @@ Step = Writes | Sends | CallbackHandler | Comes | Waits
 
 @dataclass(frozen=True, slots=True)
 class Scene:
+    """A titled sequence of steps."""
+
     title: InLanguages
     steps: tuple[Step, ...]
 
