@@ -1,5 +1,5 @@
-"""What is wrong with the settings; apart from them, since reading them takes a moment that help need not wait for."""
+"""Errors of the settings. They have their own module, since importing the settings is slow."""
 
 
 class ConfigurationError(Exception):
-    """A setting is wrong. The text names the setting and says what is allowed."""
+    """Raised if a setting is wrong. The text names the setting and says what is allowed."""

@@ -1,4 +1,4 @@
-"""Reading the context window out of a GGUF file's header, within a bound."""
+"""Reads the context window from the header of a GGUF file."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_HEADER_BYTES = 1_000_000
-"""Bytes of the file that are looked at. The window is stored before the vocabulary, which is much longer."""
+"""Only this much of the file is read. The window is stored before the vocabulary, which is much longer."""
 _MAX_ENTRIES = 4096
 _STRING, _ARRAY = 8, 9
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of the values that are numbers, by their type."""
+"""The size in bytes of each numeric type."""
 _INTEGERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 _MAX_TOKENS = 100_000_000
 
 
 class _HeaderError(Exception):
-    """The bytes are no GGUF header, or end too early."""
+    """Raised if the bytes are not a GGUF header, or end too early."""
 
 
 def trained_window(weights: Path) -> int | None:
-    """Return the tokens that a model was trained to read, or None if the file doesn't say it. Raises OSError."""
+    """Return the context window that a model was trained for, or None if the file doesn't state it. Raises OSError."""
     with weights.open("rb") as file:
         header = _Header(file.read(MAX_HEADER_BYTES))
     try:
@@ -38,11 +38,11 @@ class _Header:
         self._position = 0
 
     def context_length(self) -> int | None:
-        """Return the value of ARCHITECTURE.context_length, for the architecture that the header names before it."""
+        """Return the value of ARCHITECTURE.context_length. The header names the architecture first."""
         version = self._number("<I") if self._take(4) == b"GGUF" else 0
-        if version not in (2, 3):  # others have lengths of another size
+        if version not in (2, 3):  # Other versions store lengths in another size.
             return None
-        self._number("<Q")  # tensors
+        self._number("<Q")  # Number of tensors.
         architecture = None
         for _ in range(min(self._number("<Q"), _MAX_ENTRIES)):
             key, kind = self._text(), self._number("<I")
@@ -63,7 +63,7 @@ class _Header:
             if kind in _SIZES:
                 self._take(_SIZES[kind] * count)
             elif kind == _STRING:
-                # Each takes eight bytes at least, so the end of the content bounds this.
+                # Each string takes at least eight bytes, so the loop ends with the content.
                 for _ in range(count):
                     self._take(self._number("<Q"))
             else:

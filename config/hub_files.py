@@ -1,4 +1,4 @@
-"""Names of files on the Hugging Face hub, and their places on this machine."""
+"""Parsing of names and URLs of files on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.errors import ConfigurationError
 
 HUB = "https://huggingface.co"
 HUB_FOLDER = "hub"
-"""The folder below the local models that holds files of the hub, as ORG/REPO/FILE."""
+"""The subfolder of the local models for files of the hub, as ORG/REPO/FILE."""
 
 _HUB_HOSTS = frozenset(("huggingface.co", "www.huggingface.co", "hf.co"))
 _PART = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_-])?")
@@ -23,11 +23,11 @@ _MAX_FOLDERS = 4
 
 
 class HubNameError(ConfigurationError):
-    """The text names no file of the hub that can be fetched; the message is one sentence for a person."""
+    """Raised if a text doesn't name a file of the hub that can be downloaded. The message is for the user."""
 
 
 def hub_endpoint() -> str:
-    """Return the address of the hub, or of the mirror that HF_ENDPOINT names. Raises HubNameError."""
+    """Return the URL of the hub, or of the mirror in HF_ENDPOINT. Raises HubNameError."""
     address = os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or HUB
     try:
         parts = urlsplit(address)
@@ -53,7 +53,7 @@ class HubFile:
 
     @property
     def location(self) -> PurePosixPath:
-        """The place of the file below the folder of local models."""
+        """The path of the file in the folder of local models."""
         return PurePosixPath(HUB_FOLDER, self.repository, self.path)
 
     @property
@@ -66,12 +66,12 @@ class HubFile:
 
     @property
     def tree_url(self) -> str:
-        """The address of the list of files at this revision."""
+        """The URL of the list of files at this revision."""
         return f"{hub_endpoint()}/api/models/{self.repository}/tree/{quote(self.revision, safe='')}?recursive=1"
 
 
 def parse_hub_file(text: str) -> HubFile:
-    """Read ``ORG/REPO/FILE.gguf``, with ``hf.co/`` in front, or as an address of the hub. Raises HubNameError."""
+    """Parse `ORG/REPO/FILE.gguf`, with or without `hf.co/` in front, or a URL of the hub. Raises HubNameError."""
     pieces = _pieces(text.strip())
     if len(pieces) < 3 or not all(_PART.fullmatch(piece) for piece in pieces[:2]):
         raise HubNameError(f"{text!r} names no file of the Hugging Face hub: give ORG/REPO/FILE.gguf.")
@@ -91,7 +91,7 @@ def parse_hub_file(text: str) -> HubFile:
 
 
 def is_hub_name(text: str) -> bool:
-    """Return True if the text has the form of a file on the hub, such as ``ORG/REPO/FILE.gguf``."""
+    """Return True if the text names a file of the hub, such as `ORG/REPO/FILE.gguf`."""
     try:
         parse_hub_file(text)
     except HubNameError:
@@ -100,7 +100,7 @@ def is_hub_name(text: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a name or address into its parts behind the host."""
+    """Split a name or the path of a URL into its parts."""
     scheme, separator, rest = text.partition("://")
     if not separator:
         rest = text

@@ -1,4 +1,4 @@
-"""Structured logging: readable on a terminal, JSON elsewhere, with turn ids and without secrets."""
+"""Structured logging: readable on a terminal, JSON elsewhere, with turn IDs and without secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from config.secrets import without_secrets, without_shapes
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
-# Libraries whose records below WARNING name URLs with tokens in them, or every step they take.
+# Below WARNING, these libraries log URLs that contain tokens, or every step.
 _CHATTY = (
     "httpx",
     "httpcore",
@@ -28,19 +28,19 @@ _CHATTY = (
     "uvicorn",
 )
 
-# libraries whose errors quote what others sent; what of it matters is logged where they are used
+# The errors of these libraries quote foreign text. Mneme logs the relevant errors itself.
 _QUOTING = ("mcp.client", "mcp.shared")
 
-_STRANGERS = ("uvicorn.error", "asyncio")
-"""Libraries that log what a stranger's connection does: a line for each would fill the disk."""
+_RATE_LIMITED = ("uvicorn.error", "asyncio")
+"""These libraries log errors of any client's connection. Without a limit, an attacker could fill the disk."""
 MAX_LINES = 5
-"""Lines with the same words that a logger of these writes in LINES_SECONDS."""
+"""Maximum number of records with the same text in LINES_SECONDS."""
 LINES_SECONDS = 60.0
 MAX_TEXTS = 100
 
 
 class RateLimit(logging.Filter):
-    """Lets MAX_LINES records with the same words through in LINES_SECONDS. The next one says how many were left out."""
+    """Drops repeated records. The first record after LINES_SECONDS says how many were dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,9 @@ class RateLimit(logging.Filter):
 def configure_logging(level: str, style: str) -> None:
     """Send all logging of the process to stderr.
 
-    level: debug, info, warning, error or critical. style: console, json, or auto (console on a terminal).
+    Args:
+        level: debug, info, warning, error or critical.
+        style: console, json, or auto (console on a terminal).
     """
     console = style == "console" or (style == "auto" and sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
@@ -74,7 +76,7 @@ def configure_logging(level: str, style: str) -> None:
         _redact_values,
     ]
     renderer: structlog.typing.Processor = (
-        # plain: the default shows local variables, message texts among them, and breaks tokens over lines
+        # The default formatter would show local variables, including texts of messages, and wrap tokens.
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
         if console
         else structlog.processors.JSONRenderer()
@@ -91,13 +93,13 @@ def configure_logging(level: str, style: str) -> None:
     root.setLevel(level.upper())
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
-    for name in _STRANGERS:
+    for name in _RATE_LIMITED:
         logger = logging.getLogger(name)
-        logger.filters = [one for one in logger.filters if not isinstance(one, RateLimit)] + [RateLimit()]
+        logger.filters = [f for f in logger.filters if not isinstance(f, RateLimit)] + [RateLimit()]
     for name in _QUOTING:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
-        # first of all: what is not logged need not be looked through for secrets
+        # Filter by level first, so that dropped records aren't searched for secrets.
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -106,10 +108,10 @@ def configure_logging(level: str, style: str) -> None:
 
 
 def _redact_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """What is announced as a secret goes before there is JSON around it."""
+    """Mask announced secrets before the values become JSON."""
     return {key: without_secrets(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _redact_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-    # the last processor of the chain gets the rendered line, tracebacks included
-    return without_shapes(str(line))  # type: ignore[return-value]  # a renderer's output is the line itself
+    # The last processor gets the rendered line, including tracebacks.
+    return without_shapes(str(line))  # type: ignore[return-value]  # The output of a renderer is a string.

@@ -1,7 +1,7 @@
-"""The catalogue of models: how much a model takes in and gives out, and the models that run on this machine.
+"""The catalogue of models: their context windows, and the models that can run on this machine.
 
-It is read from ``models.json`` next to this file. A hosted model is found by pattern, so that a new version of
-a known family needs no entry. ``prices.py`` knows prices, and the windows of models of no known family.
+It is read from `models.json` next to this file. Hosted models are matched by pattern, so a new version of a known
+family needs no entry. `prices.py` has the prices, and the windows of other models.
 """
 
 import functools
@@ -28,19 +28,19 @@ Bytes = Annotated[int, Field(gt=0)]
 NOT_MEASURED = "not measured here"
 """The quality of a model that was not measured with this bot."""
 TOY = "a toy"
-"""The quality of a model that is there to try the engine with."""
-BYTES_FOR_THE_REST = 400_000_000
-"""Memory of a small system and the bot: if it is swapped out while a model answers, they wait for minutes."""
+"""The quality of a model that only serves to try out the engine."""
+SYSTEM_BYTES = 400_000_000
+"""Memory reserved for a small system and the bot. Without it they would be swapped out while a model answers."""
 OWN_WINDOW, OWN_ANSWER = 8192, 2048
-"""Default tokens that a model outside the catalogue reads and writes. More would take more memory."""
+"""Default limits, in tokens, for the prompt and the answer of a model outside the catalogue. More needs more memory."""
 
 
 class CatalogueError(ConfigurationError):
-    """There is no such local model, or its file can't be read; the text is one sentence for a person."""
+    """Raised if a local model is unknown or its file can't be read. The text is for the user."""
 
 
 class _Strict:
-    """A part of the file. Unknown names in it are mistakes."""
+    """Makes pydantic refuse unknown keys."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -48,9 +48,9 @@ class _Strict:
 
 @dataclass(frozen=True, slots=True)
 class ModelWindow(_Strict):
-    """How much a model takes: its whole context and the longest answer, both in tokens.
+    """The context window of a model and its longest answer, in tokens.
 
-    Most models count the answer into the context, so a prompt has to leave room for it.
+    Most models count the answer into the window, so a prompt has to leave room for it.
     """
 
     max_input_tokens: Tokens
@@ -59,11 +59,11 @@ class ModelWindow(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily(_Strict):
-    """The window of hosted models with names that fit a shell pattern such as ``gpt-4o*``.
+    """The limits of hosted models with names that match a shell pattern such as `gpt-4o*`.
 
-    Args:
-        max_output_tokens: The longest answer, which lists of prices don't tell.
-        max_input_tokens: The window of all models of the family. None means that of the list of prices.
+    Attributes:
+        max_output_tokens: The longest answer, which the price list doesn't contain.
+        max_input_tokens: The window of all models of the family. None means the window in the price list.
     """
 
     pattern: Annotated[str, Field(min_length=1)]
@@ -73,7 +73,7 @@ class ModelFamily(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class PackageSource(_Strict):
-    """Weights that come cut into Python packages: the members are joined in the order of the parts."""
+    """Weights that are split into Python packages. The members are joined in the order of the parts."""
 
     requirement: Annotated[str, Field(pattern=r"^[a-z0-9{}-]+==[0-9.]+$")]
     parts: Annotated[int, Field(ge=1, le=999)]
@@ -85,38 +85,50 @@ class PackageSource(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel(_Strict):
-    """How a model is run on this machine."""
+    """The parameters for running a model on this machine.
+
+    Attributes:
+        resident_bytes: Memory of the running model, including its mapped file.
+        n_ctx: The window to run with, which is smaller than the window that the model was trained for.
+        chat_template: The name of a template in `config/templates`. None means the template in the weights.
+    """
 
     name: Annotated[str, Field(min_length=1)]
     size_bytes: Bytes
-    resident_bytes: Bytes  # of the running model, its mapped file included
+    resident_bytes: Bytes
     n_ctx: Tokens
     max_output_tokens: Tokens
-    chat_template: str | None  # a template of ours; None: the one in the weights
+    chat_template: str | None
 
     @property
     def window(self) -> ModelWindow:
-        """The window it is run with on this machine, smaller than what it was trained for."""
         return ModelWindow(max_input_tokens=self.n_ctx, max_output_tokens=self.max_output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel(EmbeddedModel):
-    """A model of the catalogue that can run on this machine, with the source of its weights."""
+    """A model of the catalogue that can run on this machine, with the source of its weights.
+
+    Attributes:
+        quality: A short rating of its answers.
+        prompt: The prompt style that suits it (`pipeline/prompt/prompts.py`).
+        tools: The tools that it can handle.
+        second_look: True if it can verify facts against their sources. If not, it only selects sentences. None means
+            that the self-test decides.
+        sha256: None if the hub states it at the download. The sizes are estimates then.
+        packages: None if only the hub has the weights.
+    """
 
     description: str
-    quality: Annotated[str, Field(min_length=1, max_length=20)]  # how well it talks, in a word
+    quality: Annotated[str, Field(min_length=1, max_length=20)]
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
-    prompt: str  # the style of prompt that suits it (pipeline/prompt/prompts.py)
-    tools: tuple[str, ...]  # those that it can handle
-    # Whether it can verify facts against their sources. If not, it only selects sentences. None means that the
-    # self-test decides.
+    prompt: str
+    tools: tuple[str, ...]
     second_look: bool | None
     hub_url: str
-    # None if the hub states it when the file is fetched. Sizes are then estimates.
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    packages: PackageSource | None = None  # None if only the hub has it
+    packages: PackageSource | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -128,28 +140,32 @@ class LocalModel(EmbeddedModel):
 
     @property
     def location(self) -> str:
-        """The place of its weights below the folder of local models."""
+        """The path of its weights in the folder of local models."""
         return self.file_name if self.sha256 is not None else str(self.hub_file.location)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCatalogue(_Strict):
-    """Everything that is known of models."""
+    """The content of `models.json`.
+
+    Attributes:
+        default: The cautious default for unknown models.
+        temperatures: Temperatures by tier (`Tier` in `pipeline/models/model.py`).
+        providers: Names of providers in the price list, by domain.
+    """
 
     families: tuple[ModelFamily, ...]
     default: ModelWindow
-    temperatures: Mapping[
-        str, Annotated[float, Field(ge=0, le=2)]
-    ]  # by what a call is for (Tier in pipeline/models/model.py)
+    temperatures: Mapping[str, Annotated[float, Field(ge=0, le=2)]]
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
-    providers: Mapping[str, str] = field(default_factory=dict)  # names in the list of prices, by domain
+    providers: Mapping[str, str] = field(default_factory=dict)
 
     def window(self, model_name: str) -> ModelWindow:
-        """Return the window of a model by its provider's name for it, in any case, with or without vendor prefix.
+        """Return the window of a model by its name, with or without a vendor prefix. Case is ignored.
 
-        A local model is found by its exact name. A hosted model has the window of its family, which is the longest
-        pattern that fits, or else the window in the list of prices. Other names get the cautious default.
+        A local model is found by its exact name. A hosted model has the window of its family (the longest matching
+        pattern), or else the window in the price list. Other models get the default.
         """
         local_model = self.known_local(model_name)
         if local_model is not None:
@@ -161,7 +177,7 @@ class ModelCatalogue(_Strict):
         elif (known := load_prices().context_tokens(model_name)) is not None:
             window = known
         answer = self.default.max_output_tokens if family is None else family.max_output_tokens
-        # A prompt always has room in the window, even if the list is wrong.
+        # Leave room for a prompt, even if the list is wrong.
         return ModelWindow(window, min(answer, max(1, window // 2)))
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
@@ -169,7 +185,7 @@ class ModelCatalogue(_Strict):
         return load_prices().price(model_name, provider_of(host, self.providers))
 
     def tells_cost(self, host: str | None) -> bool:
-        """Return True if the endpoint on `host` tells with each answer what it has cost."""
+        """Return True if the endpoint on `host` reports the cost of each answer."""
         return provider_of(host, self.providers) in TELLING_PROVIDERS
 
     def _family(self, name: str) -> ModelFamily | None:
@@ -177,17 +193,17 @@ class ModelCatalogue(_Strict):
         return max(fitting, key=lambda family: len(_WILD.sub("?", family.pattern)), default=None)
 
     def known_local(self, model_name: str) -> LocalModel | None:
-        """Return the measured local model of that name on any server, or None if there is none.
+        """Return the measured local model of that name on any server, or None.
 
-        Models that were not measured are left out: servers run them with other windows and tools.
+        Models that were not measured are left out, since servers run them with other windows and tools.
         """
         names = set(spellings(model_name))
         return next((local for local in self.local_models if local.is_measured and local.name in names), None)
 
     def local(self, name: str | None = None) -> LocalModel:
-        """Return the local model of that name, of its file on the hub, or the default one.
+        """Return the local model by its name or its file on the hub. Without a name, return the default.
 
-        Raises CatalogueError, which names the known ones.
+        Raises CatalogueError.
         """
         target = self.default_local if name is None else name.strip().lower()
         found = next((model for model in self.local_models if model.name == target), None)
@@ -202,21 +218,21 @@ class ModelCatalogue(_Strict):
         )
 
     def local_of_hub(self, file: HubFile) -> LocalModel | None:
-        """Return the local model with its weights in that file on the hub; None if the catalogue has none."""
+        """Return the local model with its weights in that file on the hub, or None."""
         return next((model for model in self.local_models if model.hub_file.name == file.name), None)
 
     def fitting(self, memory_bytes: int) -> list[LocalModel]:
-        """Return the local models that a machine can hold in addition to its system and the bot, toys left out."""
-        left = memory_bytes - BYTES_FOR_THE_REST
+        """Return the local models that fit into a machine's memory next to its system and the bot, except toys."""
+        left = memory_bytes - SYSTEM_BYTES
         return [model for model in self.local_models if model.resident_bytes <= left and model.quality != TOY]
 
     def recommended(self, memory_bytes: int) -> LocalModel:
-        """Return the local model to fetch for a machine with this amount of memory.
+        """Return the local model to download for a machine with this amount of memory.
 
-        The models that only the hub has are current, and listed with the best first.
+        Prefers the current models, which only the hub has. They are listed with the best first.
         """
-        left = memory_bytes - BYTES_FOR_THE_REST
-        # Their sizes are estimates, so a quarter is left free.
+        left = memory_bytes - SYSTEM_BYTES
+        # Their sizes are estimates, so keep a quarter free.
         current = (m for m in self.fitting(memory_bytes) if m.sha256 is None and m.resident_bytes * 5 // 4 <= left)
         return next(current, None) or self.last_resort(memory_bytes)
 
@@ -231,10 +247,10 @@ def load_catalogue() -> ModelCatalogue:
 
 
 def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
-    """Return how a file outside the catalogue is run. Raises CatalogueError.
+    """Return the parameters for a file outside the catalogue. Raises CatalogueError.
 
     Args:
-        n_ctx: Tokens that it reads at once. None means as many as it was trained for, up to OWN_WINDOW.
+        n_ctx: The context window. None means the one that it was trained for, up to OWN_WINDOW.
     """
     try:
         size = weights.stat().st_size
@@ -250,5 +266,5 @@ def chat_template(name: str) -> str:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    # Most patterns are ruled out by their literal parts, without the expressions that fnmatch compiles.
+    # Checking the literal parts first avoids compiling most patterns with fnmatch.
     return all(part in name for part in _WILD.split(pattern)) and fnmatchcase(name, pattern)

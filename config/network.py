@@ -13,7 +13,7 @@ _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 def check_environment() -> None:
-    """Raise ConfigurationError, which names the variable, if HTTP clients can't use one of the environment."""
+    """Raise ConfigurationError if HTTP clients can't use one of the variables. The text names it."""
     _check_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     names = [name for name in os.environ if name.upper() in _PROXY_VARIABLES and os.environ[name]]
     if not names or _is_usable():
@@ -22,23 +22,23 @@ def check_environment() -> None:
         value = os.environ.pop(name)
         try:
             if _is_usable():
-                raise ConfigurationError(_explained(name, value))
+                raise ConfigurationError(_explain(name, value))
         finally:
             os.environ[name] = value
     raise ConfigurationError(f"{', '.join(names)} can't be used by HTTP clients: correct them, or unset them.")
 
 
 def _is_usable() -> bool:
-    import httpx  # late: few people set these variables
+    import httpx  # Only imported if one of these variables is set.
 
     try:
-        httpx.Client(verify=False).close()  # noqa: S501  # sends nothing; reading the certificates takes a while
+        httpx.Client(verify=False).close()  # noqa: S501  # It sends nothing, and loading certificates is slow.
     except (httpx.InvalidURL, ValueError, ImportError):
         return False
     return True
 
 
-def _explained(name: str, value: str) -> str:
+def _explain(name: str, value: str) -> str:
     if name.upper() == "NO_PROXY":
         bad = ", ".join(_bad_items(name, value.split(","))) or value
         return f"{name} has {bad} in it, which HTTP clients can't read: name hosts and addresses, no IPv6 networks."

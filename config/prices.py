@@ -1,8 +1,7 @@
 """Prices and context windows of hosted models, from a generated list that is searched as text.
 
-``model_prices.tsv`` next to this file is written by ``python -m config.update_prices``; its head says when and from
-what. It is read on first use and never parsed as a whole, which keeps it out of the start and out of memory. Nothing
-is fetched over the network.
+`python -m config.update_prices` generates the list `model_prices.tsv` next to this file. It is read on first use and
+never parsed as a whole, which saves time and memory. Nothing is downloaded.
 """
 
 import functools
@@ -15,23 +14,23 @@ from typing import NamedTuple
 _DATE = re.compile(r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2})$")
 _DOTTED_DIGITS = re.compile(r"(?<=\d)\.(?=\d)")
 _SAME_PRICE_VARIANTS = (":beta", ":exacto", ":extended", ":floor", ":nitro", ":thinking", "-latest")
-"""Suffixes by which a model has another route or behaviour at the same price."""
+"""Suffixes for another route or behaviour of a model at the same price."""
 _FREE_VARIANT = ":free"
 _MAKER_PRICED = frozenset(("azure", "openrouter"))
 """Providers that charge the makers' prices for models that aren't listed with them."""
 TELLING_PROVIDERS = frozenset(("openrouter",))
-"""Providers that tell the cost of each call with its answer."""
+"""Providers that report the cost of each call with its answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """US dollars per million tokens of a call.
+    """Prices in US dollars per million tokens.
 
-    Args:
+    Attributes:
         input: Price of prompt tokens.
         output: Price of completion tokens.
-        cached: Price of prompt tokens that the provider had cached. None means the price of the others.
-        above: Number of prompt tokens above which these rates apply.
+        cached: Price of cached prompt tokens. None means the same price as other prompt tokens.
+        above: The rates apply to prompts of more tokens than this.
     """
 
     input: float
@@ -42,7 +41,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of a model. Steps are sorted by the prompt length at which they begin."""
+    """The price of a model. Steps are sorted by prompt length."""
 
     steps: tuple[Rates, ...]
 
@@ -51,7 +50,7 @@ class Price:
         return self.steps[0]
 
     def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """US dollars for one call; cached_tokens are part of prompt_tokens."""
+        """Return the price of one call in US dollars. `prompt_tokens` includes `cached_tokens`."""
         rates = next((step for step in reversed(self.steps) if prompt_tokens > step.above), self.usual)
         cached = min(cached_tokens, prompt_tokens)
         prompt = (prompt_tokens - cached) * rates.input
@@ -60,7 +59,7 @@ class Price:
 
 
 FREE = Price((Rates(input=0, output=0),))
-"""A model that runs on this machine."""
+"""The price of a local model."""
 
 
 class _Row(NamedTuple):
@@ -71,7 +70,7 @@ class _Row(NamedTuple):
 
 
 class PriceList:
-    """The generated list: prices by provider and name, context windows by name."""
+    """The generated list of prices and context windows."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -79,7 +78,7 @@ class PriceList:
     def price(self, model_name: str, provider: str | None = None) -> Price | None:
         """Return the price of a model at a provider, or None if it is unknown.
 
-        At an unknown provider, such as a proxy, a model costs what its maker charges.
+        An unknown provider, such as a proxy, is assumed to charge the maker's price.
         """
         name = model_name.strip().lower()
         if name.endswith(_FREE_VARIANT) and provider == "openrouter":
@@ -94,7 +93,7 @@ class PriceList:
         return None
 
     def context_tokens(self, model_name: str) -> int | None:
-        """Return the context window of a model: its maker's, or else the smallest of all providers."""
+        """Return the context window of a model at its maker, or else the smallest one of all providers."""
         for spelling in spellings(model_name.strip().lower().removesuffix(_FREE_VARIANT)):
             known = [(not row.is_maker, row.context_tokens) for row in self._rows(spelling) if row.context_tokens]
             if known:
@@ -118,16 +117,20 @@ def load_prices() -> PriceList:
 
 
 def provider_of(host: str | None, providers: Mapping[str, str]) -> str | None:
-    """Return the provider at a host, by the domains of `providers`."""
-    # The dots keep notopenai.com from being openai.com.
+    """Return the provider at a host, by its domain.
+
+    Args:
+        providers: Names of providers by domain.
+    """
+    # With the dots, notopenai.com doesn't match openai.com.
     return next((name for domain, name in providers.items() if f".{host or ''}".endswith(f".{domain}")), None)
 
 
 def spellings(model_name: str) -> Iterator[str]:
-    """Yield the names by which a model may be listed, the most exact first.
+    """Yield the names that a model may be listed under, the most exact first.
 
-    They lack more and more of the vendors in front (``openrouter/openai/gpt-4o``, ``openai/gpt-4o``, ``gpt-4o``), and
-    each of them its variant (``:beta``, ``-latest``) and its date (``-20250929``).
+    Vendors are removed from the front one by one (`openrouter/openai/gpt-4o`, `openai/gpt-4o`, `gpt-4o`). Each name is
+    also tried without its variant (`:beta`, `-latest`) and without its date (`-20250929`).
     """
     name = model_name.strip().lower()
     seen = set()
@@ -143,18 +146,18 @@ def spellings(model_name: str) -> Iterator[str]:
 
 
 def format_rates(rates: Rates) -> str:
-    """Write rates as a field of the list: ``above:input/output/cached``."""
+    """Format rates as a field of the list: `above:input/output/cached`."""
     numbers = [rates.input, rates.output, *([] if rates.cached is None else [rates.cached])]
     return f"{rates.above}:" + "/".join(f"{number:g}" for number in numbers)
 
 
 def format_name(name: str) -> str:
-    """Write a model's name the way the list spells it."""
+    """Format a model's name as in the list."""
     return _canonical(name.strip().lower())
 
 
 def _canonical(name: str) -> str:
-    """Write 4.5 as 4-5: providers use both for the same model."""
+    """Replace 4.5 by 4-5, since providers use both for the same model."""
     return _DOTTED_DIGITS.sub("-", name)
 
 

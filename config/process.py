@@ -1,4 +1,4 @@
-"""What the process is and may take: its version; handles that are open at once, and time to look for garbage."""
+"""The process: its version, its limit of file handles, and its garbage collector."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DISTRIBUTION = "mneme-bot"
-"""What is installed is called so; the command is called mneme."""
-WANTED = 8192
-"""Handles that are enough for everything; many systems give 1,024 until a program asks for more."""
-# The clients' parts: Telegram, up to three models, and as much again for files, the database and what is closing.
-_SHARES = 8
-_LEAST = 4
+"""The name of the package. The command is `mneme`."""
+WANTED_HANDLES = 8192
+"""Enough for everything. Many systems allow 1,024 until a program asks for more."""
+# Telegram and up to three models have one share each. The rest is for files, the database and closing connections.
+_CLIENT_SHARES = 8
+_MIN_CONNECTIONS = 4
 
 
 def program_version() -> str:
@@ -25,28 +25,28 @@ def program_version() -> str:
     return version(DISTRIBUTION)
 
 
-def ask_for_handles() -> None:
-    """Take as many handles as the system lets the process have, up to WANTED."""
+def raise_handle_limit() -> None:
+    """Raise the limit of open file handles to WANTED_HANDLES, or as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = WANTED_HANDLES if hard == resource.RLIM_INFINITY else min(hard, WANTED_HANDLES)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def connections(most: int) -> int:
-    """How many connections one client may have open: `most`, or its part of the handles where those are few."""
+def connections(limit: int) -> int:
+    """Lower a client's limit of connections if the process has few file handles."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return most if soft == resource.RLIM_INFINITY else max(_LEAST, min(most, soft // _SHARES))
+    return limit if soft == resource.RLIM_INFINITY else max(_MIN_CONNECTIONS, min(limit, soft // _CLIENT_SHARES))
 
 
 @contextlib.contextmanager
 def loading_for_good() -> Iterator[None]:
-    """Load in the block what stays as long as the process, and of which there is much."""
-    # the collector would take a fifth of the time, looking at it again and again while it grows
+    """Exclude the objects created in the block, such as large modules, from garbage collection."""
+    # Collections while they are loaded would take a fifth of the time.
     gc.disable()
     try:
         yield
-        # left out of later full collections too: each would stop the event loop for a tenth of a second
+        # Otherwise each later full collection would block the event loop for a tenth of a second.
         gc.freeze()
     finally:
         gc.enable()

@@ -1,4 +1,4 @@
-"""How people tell a secret that they are about to name, in many languages; and how they tell of passwords else."""
+"""Words that announce a secret in many languages, and words that describe passwords."""
 
 from __future__ import annotations
 
@@ -7,29 +7,43 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Names of secrets in a language, and what stands around them, in small letters; all but cues are patterns.
+    """Lower-case patterns for the names of secrets in a language, and for the words around them.
 
-    Only languages with codes are known well enough for secrets in plain words.
+    Secrets in plain words are only found in languages with `codes`, since only these are known well enough.
+
+    Attributes:
+        names: Names of secrets that may be plain words.
+        cues: Words, separated by spaces. Each name contains one of them, which makes the search fast.
+        keys: Names of secrets that are never plain words.
+        codes: Names of secrets that consist of digits.
+        links: Words for "is", in addition to ANY_LINK.
+        is_link_optional: The secret may follow its name directly.
+        prepositions: Words that begin a phrase such as "for the router".
+        quality_endings: Endings of words that describe a password.
+        possessives: Words such as "my". After these, plain words may follow the name without a link.
+        verb_endings: Endings of verbs, which are not such plain words.
+        is_han: The language is written without spaces.
     """
 
-    names: str  # of secrets that can be plain words
-    cues: str  # one stands in each name, which makes looking for them fast
-    keys: str = ""  # names of secrets that no word is
-    codes: str = ""  # names of secrets that are digits
-    links: str = ""  # what stands for `is`, beside ANY_LINK
-    direct: bool = False  # the secret may follow without anything between
-    ties: str = ""  # what begins the words on what a secret is for
-    like: str = r"(?!)"  # how words end that say what a password is like
-    mine: str = ""  # before a name after which plain words may follow without a link
-    verbs: str = r"(?!)"  # how a verb ends, which is no such word
-    is_han: bool = False  # written without spaces
+    names: str
+    cues: str
+    keys: str = ""
+    codes: str = ""
+    links: str = ""
+    is_link_optional: bool = False
+    prepositions: str = ""
+    quality_endings: str = r"(?!)"
+    possessives: str = ""
+    verb_endings: str = r"(?!)"
+    is_han: bool = False
 
 
 ANY_LINK = (
     "is|was|ist|lautet|est|c['’]est|es|era|è|é|és|este|luidt|är|jest|brzmi|είναι|это|це|là|adalah|ialah|yaitu|คือ|"
     "هي|هو|است|היא|הוא|yra"
 )
-"""Words for `is` that no other language uses for something else, since names are borrowed from English everywhere."""
+"""Words for "is" that have no other meaning in another language. All languages need them, since names such as
+`password` are borrowed from English."""
 
 LANGUAGES = (
     Language(
@@ -47,8 +61,8 @@ LANGUAGES = (
         r"aws[ _-]secret(?:[ _-]access)?(?:[ _-]key)?|(?<![^\W_])(?:secret|token|pass)(?=[\"']\s*[:=]|\s*=)",
         cues="token pass pw word secret answer key pin puk cv otp code combin",
         links="is|was|are|were|will be|is now|is still|is called|reads",
-        ties="for|of|to|on|at|in|from",
-        like=r"(?:ed|ing|able|ible|ly|less)$",
+        prepositions="for|of|to|on|at|in|from",
+        quality_endings=r"(?:ed|ing|able|ible|ly|less)$",
     ),
     Language(
         names=r"passwort|kennwort|passphrase|losungswort|codewort|geheimwort|zugangswort|sicherheitsantwort|"
@@ -64,8 +78,8 @@ LANGUAGES = (
         keys=r"geheimer schlüssel|zugangscode",
         cues="wort passphrase schlüssel pin puk geheim nummer tan cv code kombin",
         links="ist|war|lautet|lautete|heißt|wird|ist jetzt|ist nun|wäre",
-        ties="für|von|vom|zu|zum|zur|im|am|in|der|des|meiner|meines|unserer|unseres",
-        like=r"(?:^(?:ge|ver|be|er|zer|ent|ab|auf|aus|ein|an|hinter|zurück)\w+(?:t|en)|bar|lich|los|stellig)$",
+        prepositions="für|von|vom|zu|zum|zur|im|am|in|der|des|meiner|meines|unserer|unseres",
+        quality_endings=r"(?:^(?:ge|ver|be|er|zer|ent|ab|auf|aus|ein|an|hinter|zurück)\w+(?:t|en)|bar|lich|los|stellig)$",
     ),
     Language(
         names=r"парол(?:ь|я|ем|ю)|(?:кодовое|секретное|парольное) слово|(?:кодовая|секретная|парольная|ключевая) фраза|"
@@ -77,11 +91,11 @@ LANGUAGES = (
         keys=r"секретный ключ|ключ api",
         cues="парол слово фраза ключ ответ пин pin пук puk cv цвв код",
         links="это|есть|был|была|было|будет|теперь|сейчас|такой|такая|следующий|стал",
-        ties="от|для|к|на|в|из|у",
-        like=r"(?:[ыио]й|ая|ое|ен|ён|ано|ено|ся|сь)$",
-        mine="мой|моя|мои|наш|наша|мо[её]|запомни:?|запомните:?",
-        verbs=r"(?:ет|ёт|ит|ут|ют|ат|ят|ся|сь|л|ли|ть)$",
-        direct=True,
+        prepositions="от|для|к|на|в|из|у",
+        quality_endings=r"(?:[ыио]й|ая|ое|ен|ён|ано|ено|ся|сь)$",
+        possessives="мой|моя|мои|наш|наша|мо[её]|запомни:?|запомните:?",
+        verb_endings=r"(?:ет|ёт|ит|ут|ют|ат|ят|ся|сь|л|ли|ть)$",
+        is_link_optional=True,
     ),
     Language(
         names=r"парол(?:ь|я|ем|ю)|(?:кодове|секретне|парольне) слово|(?:кодова|секретна|парольна|ключова) фраза|"
@@ -93,11 +107,11 @@ LANGUAGES = (
         keys=r"паролі|секретний ключ|ключ api",
         cues="парол слово фраза ключ відповідь пін pin пук puk cv код",
         links="це|є|був|була|було|буде|тепер|зараз|такий|така|наступний|став",
-        ties="від|для|до|на|в|у|з|із",
-        like=r"(?:ий|ій|ене|ено|ано|ся|сь)$",
-        mine="мій|моя|моє|наш|наша|запам['’]ятай:?|запам['’]ятайте:?",
-        verbs=r"(?:є|ить|еть|ють|уть|ать|ять|ся|сь|в|ла|ли|ти)$",
-        direct=True,
+        prepositions="від|для|до|на|в|у|з|із",
+        quality_endings=r"(?:ий|ій|ене|ено|ано|ся|сь)$",
+        possessives="мій|моя|моє|наш|наша|запам['’]ятай:?|запам['’]ятайте:?",
+        verb_endings=r"(?:є|ить|еть|ють|уть|ать|ять|ся|сь|в|ла|ли|ти)$",
+        is_link_optional=True,
     ),
     Language(
         names=r"(?<!gestor de )contrase[ñn]a(?: maestra| secreta)?|contrasenya|"
@@ -112,8 +126,8 @@ LANGUAGES = (
         keys=r"clave (?:api|del wifi)|clau secreta",
         cues="clau contrase clave palabra frase password pin puk cv digo número combinación",
         links="es|era|será|son|es ahora|sería",
-        ties="de|del|para|en|al",
-        like=r"(?:ad[oa]|id[oa]|able|ible|mente|ísima)$",
+        prepositions="de|del|para|en|al",
+        quality_endings=r"(?:ad[oa]|id[oa]|able|ible|mente|ísima)$",
     ),
     Language(
         names=r"(?<!gestionnaire de )mot de passe(?: maître| principal)?|(?<![^\W_])mdp|mot secret|"
@@ -126,15 +140,15 @@ LANGUAGES = (
         keys=r"code secret|clé (?:secrète|api|d['’]accès)",
         cues="pass mdp secr wifi wi-fi clé pin puk cv crypto code combin",
         links="est|était|sera|c['’]est|reste|serait",
-        ties="de|du|des|pour|d['’]|sur|à|au",
-        like=r"(?:é|ée|és|ible|able|ment|eux)$",
+        prepositions="de|du|des|pour|d['’]|sur|à|au",
+        quality_endings=r"(?:é|ée|és|ible|able|ment|eux)$",
     ),
     Language(
         names="密码|密碼|口令|暗号|暗號|密语|密語|通行码|密钥|密鑰|口令词|安全词",
         codes="(?:(?<![a-z])(?:pin|puk|cvv)(?:码|碼)?|验证码|驗證碼|安全码|安全碼|门禁码|门锁码|开门码|解锁码|解鎖碼|提取码|校验码|动态码|识别码)",
         cues="密 口令 暗 码 碼 安全词 pin puk cvv",
         links="是|为|為|就是|等于",
-        direct=True,
+        is_link_optional=True,
         is_han=True,
     ),
     Language(
@@ -156,22 +170,24 @@ LANGUAGES = (
         "hesl tajn lozink zapork šifr",
         links="je|zní|znie",
     ),
-    Language("jelsz(?:ó|av)\\w{0,4}", "jelsz", links="az?", direct=True),
-    Language("şifre\\w{0,6}|parola(?:m|mız|sı|nız)\\b|gizli anahtar", "şifre parola gizli", direct=True),
+    Language("jelsz(?:ó|av)\\w{0,4}", "jelsz", links="az?", is_link_optional=True),
+    Language("şifre\\w{0,6}|parola(?:m|mız|sı|nız)\\b|gizli anahtar", "şifre parola gizli", is_link_optional=True),
     Language("slaptažodis|salasõna|parool", "slaptažodis salasõna parool", links="ir|on"),
     Language("парола(?:та)?\\b|лозинка|шифрата", "парола лозинка шифрата", links="е|је"),
     Language("κωδικ(?:ός|ο)\\w{0,2}(?: πρόσβασης)?|συνθηματικό", "κωδικ συνθηματικό"),
-    Language("סיסמ[האת]\\w{0,3}", "סיסמ", direct=True),
-    Language("كلمة (?:المرور|السر)|الرقم السري|رمز عبور|گذرواژه|پسورد", "كلمة الرقم رمز گذرواژه پسورد", direct=True),
-    Language("पासवर्ड", "पासवर्ड", links="है", direct=True),
-    Language("mật khẩu|kata (?:sandi|laluan|kunci)|รหัสผ่าน", "khẩu kata รหัสผ่าน", direct=True),
+    Language("סיסמ[האת]\\w{0,3}", "סיסמ", is_link_optional=True),
+    Language(
+        "كلمة (?:المرور|السر)|الرقم السري|رمز عبور|گذرواژه|پسورد", "كلمة الرقم رمز گذرواژه پسورد", is_link_optional=True
+    ),
+    Language("पासवर्ड", "पासवर्ड", links="है", is_link_optional=True),
+    Language("mật khẩu|kata (?:sandi|laluan|kunci)|รหัสผ่าน", "khẩu kata รหัสผ่าน", is_link_optional=True),
     Language(
         "パスワード|暗証番号|合言葉|秘密鍵|シークレットキー|パスコード",
         "パス 暗証 合言葉 秘密鍵 シークレット",
         links="は|が",
-        direct=True,
+        is_link_optional=True,
     ),
-    Language("비밀번호|패스워드|암호", "비밀번호 패스워드 암호", links="는|은|가|이", direct=True),
+    Language("비밀번호|패스워드|암호", "비밀번호 패스워드 암호", links="는|은|가|이", is_link_optional=True),
 )
 
 LIGHT = frozenset(
@@ -212,7 +228,8 @@ LIGHT = frozenset(
         "ont été peut doit faut n'est c'est celui celle svp merci "
     ).split()
 )
-"""Words that no password is, and that end one. Names are borrowed everywhere, so all languages share the list."""
+"""Function words, which end a password and are never part of one. All languages share the list, since names of secrets
+are borrowed."""
 
 QUALITIES = frozenset(
     (
@@ -249,7 +266,7 @@ QUALITIES = frozenset(
         "juste temporaire bizarre nul introuvable quatre huit douze chiffres caractères lettres aide "
     ).split()
 )
-"""Words that say what a password is like, or what became of it."""
+"""Words that describe a password, or what happened to it."""
 
 HAN_LIGHT = tuple(
     (
@@ -260,7 +277,7 @@ HAN_LIGHT = tuple(
         "寫 如何 为 為 因 而 "
     ).split()
 )
-"""The same in Chinese, where they begin what is no password."""
+"""Chinese words of both kinds. Text that begins with one is not a password."""
 
 SEED_NAMES = (
     "(?:seed|recovery|mnemonic|backup)(?:[ -](?:phrase|words|key))?|(?:сид|сід)[ -]?фраза|фраза восстановления|"
@@ -268,10 +285,10 @@ SEED_NAMES = (
     "phrase de récupération|助记词|fraza odzyskiwania|(?:リカバリー|シード)フレーズ"
 )
 SEED_CUES = ("seed", "recovery", "mnemonic", "backup", "фраз", "phrase", "frase", "助记词", "fraza", "フレーズ")
-"""One of them stands in each of SEED_NAMES, in small letters."""
+"""Each of SEED_NAMES contains one of these, in lower case."""
 NEVER_IN_SEEDS = frozenset(
     "the and for are was has had not but his her she him out our your from have been were into than them their would "
     "could should der die das und ist nicht ein eine mit los las una que con por les des est pas une dans pour это что "
     "как или для при".split()
 )
-"""Words that sentences have and the lists of words for seed phrases don't."""
+"""Common words that are in no word list for seed phrases."""

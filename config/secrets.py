@@ -1,9 +1,9 @@
-"""Secrets by their shapes: keys, tokens, passwords, account numbers. The one list, for the store and for the log.
+"""Finds and masks secrets: keys, tokens, passwords, account numbers. Memory and the log share this list.
 
-A shape is told by itself (a token's prefix, a number's checksum), or by the words that announce it (`my password is`).
-A text is looked through in its plain form, without invisible characters and with wide letters as usual ones; what is
-masked is the text itself. None of the shapes told by themselves takes in a quotation mark or a backslash, so that JSON
-stays JSON without them.
+A secret is recognised by its shape (a token's prefix, a number's checksum) or by words that announce it
+(`my password is`). The search uses a normalised text, without invisible characters and with wide letters as usual
+ones. The mask is applied to the original text. No shape matches a quotation mark or a backslash, so masked JSON stays
+valid.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.announced_secrets import announced
+from config.announced_secrets import find_announced
 from config.secret_words import NEVER_IN_SEEDS, SEED_CUES, SEED_NAMES
 from config.texts import N_
 
@@ -22,23 +22,21 @@ if TYPE_CHECKING:
 
 MASK = "[secret]"
 _STRETCH_CHARS = 17_000
-"""Characters by which stretches of a long text overlap: more than the longest secret."""
+"""The overlap of the stretches that a long text is searched in. It is longer than any secret."""
 _SEAM_CHARS = 500
 _SPACE = re.compile(r"\s")
 
 
 class _Secret(NamedTuple):
-    """Where in a text a secret stands, and what it is."""
-
     start: int
     end: int
-    what: str
+    kind: str
 
 
-# What is not in its plain form (Unicode's NFKC), or not to be seen.
+# Characters that normalisation changes (Unicode's NFKC), or that are invisible.
 _ODD = re.compile(
     "(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
-    # a line break inside of a key: what follows it looks like the key too
+    # A line break inside a key, if the text after it looks like a part of the key.
     r"|(?<=[A-Za-z0-9_+/=-]{7}[A-Za-z0-9_=])(?:\r?\n|\\r\\n|\\n)(?=[A-Za-z_+/=-]{0,100}\d)"
     r"(?=[A-Za-z0-9_+/=-]{6,200}(?:[\s.,;\"'\\]|$)))"
     "|[^\\W\\d_][\u0300-\u036f]{1,30}"
@@ -49,14 +47,14 @@ _ODD = re.compile(
 _DASH = "[-\u2010-\u2015]"
 _DASHES = f"{_DASH}{{2,}}"
 _KEY_BLOCK = rf"[A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES}"
-# What each is, what stands in it in small letters (which is found far faster than the pattern), and the pattern.
+# The kind of secret, its lower-case cues (which are found much faster than the pattern), and the pattern.
 _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         N_("a private key"),
         ("private key", "putty", "age-secret", "nsec1", "prv"),
         re.compile(
-            # the whole block; of one without an end, what follows of its headers and its characters, in JSON too
-            # only from where a row of dashes begins: a long one would be tried from each of its dashes
+            # The whole block, or headers and key characters up to where they stop if the end is missing, also inside
+            # JSON. The lookbehind keeps a long row of dashes from being tried at each of its dashes.
             rf"(?<!{_DASH}){_DASHES}BEGIN {_KEY_BLOCK}(?:(?:(?!BEGIN )[^\"]){{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
             r"|(?:(?:\s|\\{1,4}[rnt]|[>|*]){1,20}(?:[A-Z][A-Za-z-]{2,20}: ?[^\s\\\"]{1,80}|[A-Za-z0-9+/=]{20,}"
             r"|[A-Za-z0-9+/=]+(?=[ \t]*(?:[\r\n\\\"]|$))))*)"
@@ -68,7 +66,7 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
         N_("a Telegram bot token"),
         (":", "%3a"),
         re.compile(
-            # of any length in a path of the Bot API
+            # In a path of the Bot API, a token may have any length.
             r"(?<!\d)\d{6,12}(?::|%3A)[A-Za-z0-9_-]{30,}|(?<=/bot)\d{5,12}(?::|%3A)[A-Za-z0-9_-]{10,}",
             re.IGNORECASE,
         ),
@@ -77,7 +75,7 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
         N_("an API key"),
         ("",),
         re.compile(
-            # words joined by hyphens are no key: a digit belongs to it
+            # A key contains a digit, unlike words joined by hyphens.
             r"\b(?:sk|pk|rk)[-_](?:[a-z]{1,12}[-_]){0,4}(?=[\w-]{0,100}\d)[A-Za-z0-9_-]{16,}"
             r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{20,}|\bgl(?:pat|dt|rt|ptt|oas|cbt|agent)-[\w-]{16,}"
             r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}|\b1//0[\w-]{20,}"
@@ -105,10 +103,10 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
 )
 _ANY = N_("a secret")
 _BASIC = re.compile(r"(?<=\bbasic )[A-Za-z0-9+/]{8,200}={0,2}", re.IGNORECASE)
-# What follows the name of a secret in a line of a log: in a header, a setting, a parameter of a URL.
+# The value after the name of a secret in a log line: in a header, a setting or a URL parameter.
 _IN_LINES = re.compile(
     r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"
-    r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # user and password in a URL, however short
+    r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # User and password in a URL, of any length.
     r"|(?:authorization|cookie|api[-_]?key|pass(?:word|wd|phrase)|private[-_]?key|secret[-_]?(?:access[-_]?)?key"
     r"|(?:access|auth|bot|refresh|secret)[-_]token|(?:client|webhook)[-_]?secret)"
     r"[\\\"']*\s*[:=]\s*[\\\"']*(?:bearer |basic )?(?!bearer |basic )(?P<secret>[^\s\\\"',;&(){}\[\]]{4,})",
@@ -117,20 +115,20 @@ _IN_LINES = re.compile(
 
 _SEED = re.compile(
     rf"(?:{SEED_NAMES})"
-    # \n: a line break in JSON
+    # The pattern `\\n` matches a line break in JSON.
     r"(?:[ ]+[^\W\d]+){0,4}?\s*(?:[:=-]|\bis\b|\bist\b|\bes\b|\best\b|è|é|это|це|是|は)?(?:\s|\\n)*"
     r"(?P<words>(?:(?:\d{1,2}[.):]?\s*|[-*•]\s+)?[^\W\d_]{3,8}(?:(?:[\s,;]|\\n)+|$|(?=[.!\"]))){12,24})",
     re.IGNORECASE,
 )
 _SEED_LENGTHS = (12, 15, 18, 21, 24)
 _DIGITS = re.compile(r"(?<![\d+])(?<!\d\.)\d(?:(?:[\s._/–—-]|\\n){0,3}\d){12,60}(?!\d|\.\d)")
-# Numbers as the large issuers give them: that keeps most long numbers that pass the check by chance out.
+# The formats of the large issuers. This excludes most long numbers that have a valid checksum by chance.
 _CARD = re.compile(r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12,14}|6\d{15,18}")
 _CARD_GROUPS = re.compile(
     r"(?<!\d)(?:\d{4}\D{1,3}\d{4}\D{1,3}\d{4}\D{1,3}\d{1,7}|\d{4}\D{1,3}\d{6}\D{1,3}\d{4,5}|\d{13,19})(?!\d)"
 )
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[\s.-]{0,2}[A-Z0-9]){11,30}", re.IGNORECASE)
-# How long an account number is in each country (the IBAN registry).
+# The length of account numbers by country (from the IBAN registry).
 _IBAN_LENGTHS = {
     pair[:2]: int(pair[2:])
     for pair in (
@@ -143,28 +141,28 @@ _IBAN_LENGTHS = {
 
 
 def secret_in(text: str) -> str | None:
-    """What kind of secret `text` holds, such as `a password`; None when it holds none."""
-    plain, _ = _plain(text)
-    return next((span.what for span in _secrets(plain)), None)
+    """Return the kind of the first secret in a text, such as `a password`, or None."""
+    plain, _ = _normalize(text)
+    return next((secret.kind for secret in _find_secrets(plain)), None)
 
 
 def without_secrets(text: str) -> str:
-    """`text` with every secret in it replaced by `[secret]`, for texts that are kept rather than refused."""
-    plain, places = _plain(text)
-    return _masked(text, places, _secrets(plain))
+    """Replace every secret in a text by `[secret]`."""
+    plain, places = _normalize(text)
+    return _mask(text, places, _find_secrets(plain))
 
 
 def without_shapes(line: str) -> str:
-    """A line of a log without the secrets that are told by themselves or by a header's name; JSON stays JSON."""
-    plain, places = _plain(line)
+    """Mask the secrets in a log line that have a known shape or follow the name of a header. JSON stays valid."""
+    plain, places = _normalize(line)
     named = (_Secret(*match.span("secret" if match["secret"] else 0), _ANY) for match in _IN_LINES.finditer(plain))
-    return _masked(line, places, [*_shapes(plain, _small(plain)), *named])
+    return _mask(line, places, [*_find_shapes(plain, _lower(plain)), *named])
 
 
-def _plain(text: str) -> tuple[str, Sequence[int]]:
-    """`text` as it is looked through, and where in `text` each of its characters stands, and its end."""
+def _normalize(text: str) -> tuple[str, Sequence[int]]:
+    """Return the text to search, and the position in `text` of each of its characters and of its end."""
     if text.isascii() and not any(broken in text for broken in ("\n", "\\n", "\\r")):
-        return text, range(len(text) + 1)  # as most lines are
+        return text, range(len(text) + 1)
     pieces: list[str] = []
     places: list[int] = []
     at = 0
@@ -172,7 +170,7 @@ def _plain(text: str) -> tuple[str, Sequence[int]]:
         plain = "" if odd["unseen"] else unicodedata.normalize("NFKC", odd.group())
         pieces += (text[at : odd.start()], plain)
         places += range(at, odd.start())
-        # one for one where that is so, as with wide letters
+        # The positions are exact if the length stays the same, as for wide letters.
         places += range(*odd.span()) if len(plain) == len(odd.group()) else [odd.start()] * len(plain)
         at = odd.end()
     if not pieces:
@@ -180,8 +178,8 @@ def _plain(text: str) -> tuple[str, Sequence[int]]:
     return "".join((*pieces, text[at:])), [*places, *range(at, len(text) + 1)]
 
 
-def _masked(text: str, places: Sequence[int], secrets: Iterator[_Secret] | Sequence[_Secret]) -> str:
-    """`text` with a mask in the place of each of `secrets`; those that overlap are one."""
+def _mask(text: str, places: Sequence[int], secrets: Iterator[_Secret] | Sequence[_Secret]) -> str:
+    """Replace secrets in a text by the mask. Overlapping secrets get a single mask."""
     spans = sorted((places[span.start], max(places[span.end], places[span.end - 1] + 1)) for span in secrets)
     pieces: list[str] = []
     at = 0
@@ -192,52 +190,53 @@ def _masked(text: str, places: Sequence[int], secrets: Iterator[_Secret] | Seque
     return "".join((*pieces, text[at:]))
 
 
-def _secrets(text: str) -> Iterator[_Secret]:
-    """Find all secrets of a plain text. They may overlap; the first of those that do says what kind it is.
+def _find_secrets(text: str) -> Iterator[_Secret]:
+    """Find all secrets in a normalised text. They may overlap.
 
-    A long text is searched in overlapping stretches: a search in a million characters would stop all other threads.
+    A long text is searched in overlapping stretches, since a search in a million characters would block all other
+    threads.
     """
     start, end = 0, min(len(text), 2 * _STRETCH_CHARS)
     while True:
-        for secret in _secrets_in(text[start:end]):
-            yield _Secret(secret.start + start, secret.end + start, secret.what)
+        for secret in _find_in_stretch(text[start:end]):
+            yield _Secret(secret.start + start, secret.end + start, secret.kind)
         if end == len(text):
             return
-        # behind a space, so that no word is seen without its beginning
+        # Begin after a space, so that no word is cut.
         seam = _SPACE.search(text, start + _STRETCH_CHARS, start + _STRETCH_CHARS + _SEAM_CHARS)
         start = seam.end() if seam is not None else start + _STRETCH_CHARS
         end = min(len(text), start + 2 * _STRETCH_CHARS)
 
 
-def _secrets_in(text: str) -> Iterator[_Secret]:
-    small = _small(text)
-    yield from _shapes(text, small)
-    yield from (_Secret(start, end, N_("a password")) for start, end in announced(text, small))
+def _find_in_stretch(text: str) -> Iterator[_Secret]:
+    small = _lower(text)
+    yield from _find_shapes(text, small)
+    yield from (_Secret(start, end, N_("a password")) for start, end in find_announced(text, small))
 
 
-def _small(text: str) -> str:
-    """`text` in small letters, each where it stood: the Turkish İ would become two."""
+def _lower(text: str) -> str:
+    """Convert to lower case without changing positions. The Turkish İ would become two characters."""
     small = text.lower()
     return small if len(small) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def _shapes(text: str, small: str) -> Iterator[_Secret]:
-    for what, cues, pattern in _SHAPES:
+def _find_shapes(text: str, small: str) -> Iterator[_Secret]:
+    for kind, cues, pattern in _SHAPES:
         if any(cue in small for cue in cues):
-            yield from (_Secret(*match.span(), what) for match in pattern.finditer(text))
+            yield from (_Secret(*match.span(), kind) for match in pattern.finditer(text))
     for match in _BASIC.finditer(text) if "basic " in small else ():
         if _is_credentials(match.group()):
             yield _Secret(*match.span(), N_("an access token"))
     for match in _SEED.finditer(text) if any(cue in small for cue in SEED_CUES) else ():
-        yield from _seed_in(match)
+        yield from _find_seed(match)
     for match in _DIGITS.finditer(text):
-        yield from _cards_in(match)
+        yield from _find_cards(match)
     for match in _IBAN.finditer(text):
-        yield from _iban_in(match)
+        yield from _find_iban(match)
 
 
 def _is_credentials(encoded: str) -> bool:
-    """Whether this is how a header writes a user and a password."""
+    """Return True for the base64 of `user:password`, as in a Basic header."""
     try:
         text = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
     except ValueError:
@@ -245,17 +244,17 @@ def _is_credentials(encoded: str) -> bool:
     return ":" in text and text.isprintable()
 
 
-def _cards_in(match: re.Match[str]) -> Iterator[_Secret]:
-    """The card numbers among digits: all of them, however they are parted, or some in the groups that cards have."""
+def _find_cards(match: re.Match[str]) -> Iterator[_Secret]:
+    """Find card numbers: all digits of the match with any separators, or digits in the groups that cards use."""
     grouped = (_Secret(*card.span(), "") for card in _CARD_GROUPS.finditer(match.string, *match.span()))
     for start, end, _ in (_Secret(*match.span(), ""), *grouped):
         digits = [int(character) for character in match.string[start:end] if character.isdigit()]
-        if _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits):
+        if _CARD.fullmatch("".join(map(str, digits))) and _has_valid_check_digit(digits):
             yield _Secret(start, end, N_("a card number"))
 
 
-def _seed_in(match: re.Match[str]) -> Iterator[_Secret]:
-    """The words that may be a seed phrase; a sentence may follow them."""
+def _find_seed(match: re.Match[str]) -> Iterator[_Secret]:
+    """Find a seed phrase at the beginning of the matched words. A sentence may follow it."""
     words = list(re.finditer(r"[^\W\d_]{3,}", match["words"]))
     until = next((at for at, word in enumerate(words) if word.group().lower() in NEVER_IN_SEEDS), len(words))
     length = max((length for length in _SEED_LENGTHS if length <= until), default=0)
@@ -263,8 +262,8 @@ def _seed_in(match: re.Match[str]) -> Iterator[_Secret]:
         yield _Secret(match.start("words"), match.start("words") + words[length - 1].end(), N_("a seed phrase"))
 
 
-def _iban_in(match: re.Match[str]) -> Iterator[_Secret]:
-    """What is an account number at the beginning: capital letters may follow it."""
+def _find_iban(match: re.Match[str]) -> Iterator[_Secret]:
+    """Find an account number at the beginning of the match. Capital letters may follow it."""
     number = match.group()
     length, end, count = _IBAN_LENGTHS.get(number[:2].upper(), 0), 0, 0
     while end < len(number) and count < length:
@@ -276,12 +275,12 @@ def _iban_in(match: re.Match[str]) -> Iterator[_Secret]:
 
 def _is_iban(account: str) -> bool:
     plain = re.sub(r"[\s.-]", "", account).upper()
-    # as ISO 13616 has it: the first four characters to the end, letters as numbers, modulo 97
+    # ISO 13616: move the first four characters to the end, replace letters by numbers, and take the rest modulo 97.
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 
-def _luhn(digits: list[int]) -> bool:
-    # the check digit of ISO/IEC 7812: from the right every second digit counts double
+def _has_valid_check_digit(digits: list[int]) -> bool:
+    # The Luhn algorithm of ISO/IEC 7812: every second digit from the right counts double.
     total = 0
     for at, digit in enumerate(reversed(digits)):
         doubled = digit * 2 if at % 2 else digit

@@ -1,6 +1,6 @@
-"""Every setting of Mneme, read once at start from the environment, then `.env`, then the defaults.
+"""The settings of Mneme, read at start from the environment, then `.env`, then the defaults.
 
-Only the composition root and the command line read settings; everything else is given what it needs.
+Only the composition root and the command line read settings. They pass values to everything else.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from config.network import check_environment
 ENV_FILE = Path(".env")
 DATABASE_NAME = "mneme.db"
 ENCODING = "utf-8-sig"
-"""UTF-8, with the mark in front that some editors write."""
+"""UTF-8 with an optional byte order mark, which some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
-# What others show us in a header: what Telegram takes for one, and too long to be guessed.
+# A secret that others send in a header. Telegram allows these characters, and the length makes it hard to guess.
 _HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 _REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
-"""The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
+"""The kinds of memories that MEMORY_TYPE_WEIGHTS may name."""
 
 
 LOCAL_EMBEDDER = "multilingual-e5-small"
-"""The embedding model that runs on this machine, with the packages of the extra `embeddings`."""
-# also by the name of the one before: where a .env still has that, nothing may be sent to an endpoint instead
+"""The embedding model that runs on this machine. It needs the extra `embeddings`."""
+# Includes the former model: a .env that still names it must not send texts to an endpoint.
 _LOCAL_EMBEDDERS = {LOCAL_EMBEDDER, "bge-small-en-v1.5"}
 
 
 class MemoryScope(StrEnum):
-    """Whose memory a chat has: its own, its own and what the family shares, or one that all allowed chats share."""
+    """The memory that a chat uses: its own, its own plus shared family memories, or one memory for all chats."""
 
     CHAT = "chat"
     FAMILY = "family"
@@ -65,7 +65,7 @@ class NamedEndpoint:
 
 
 def system_zone() -> str | None:
-    """The machine's time zone; None where it has no name that is known here, and UTC takes its place."""
+    """Return the name of the machine's time zone, or None if it is unknown."""
     try:
         name = tzlocal.get_localzone_name()
         return ZoneInfo(name).key if name else None
@@ -74,7 +74,7 @@ def system_zone() -> str | None:
 
 
 class Settings(BaseSettings):
-    """The settings by their names in the environment; `.env.example` documents each."""
+    """The settings. Their names are those of the environment variables, which `.env.example` documents."""
 
     model_config = SettingsConfigDict(
         env_file=ENV_FILE, env_file_encoding=ENCODING, env_ignore_empty=True, extra="ignore", frozen=True
@@ -193,12 +193,12 @@ class Settings(BaseSettings):
     def _split_endpoints(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        made: dict[str, NamedEndpoint] = {}
+        endpoints: dict[str, NamedEndpoint] = {}
         for part in re.split(r"[;\n]", value):
             fields = part.split()
             if not fields:
                 continue
-            if not 2 <= len(fields) <= 3 or not _ENDPOINT_NAME.fullmatch(fields[0]) or fields[0] in made:
+            if not 2 <= len(fields) <= 3 or not _ENDPOINT_NAME.fullmatch(fields[0]) or fields[0] in endpoints:
                 raise ValueError(
                     "a name, an address and a key are needed for each endpoint, separated by spaces, and a semicolon"
                     " between two, such as: groq https://api.groq.com/openai/v1 KEY; home http://10.0.0.5:11434/v1"
@@ -207,8 +207,8 @@ class Settings(BaseSettings):
                 url = HttpUrl(fields[1])
             except ValidationError as error:
                 raise ValueError(f"{fields[1]} is no address such as https://api.groq.com/openai/v1") from error
-            made[fields[0]] = NamedEndpoint(fields[0], url, SecretStr(fields[2]) if len(fields) == 3 else None)
-        return tuple(made.values())
+            endpoints[fields[0]] = NamedEndpoint(fields[0], url, SecretStr(fields[2]) if len(fields) == 3 else None)
+        return tuple(endpoints.values())
 
     @field_validator("llm_extra_body")
     @classmethod
@@ -341,12 +341,12 @@ class Settings(BaseSettings):
 
     @property
     def embeds_locally(self) -> bool:
-        """Whether the embedding model is the one on this machine."""
+        """True if the embedding model runs on this machine."""
         return self.embedding_model in _LOCAL_EMBEDDERS and not (self.embedding_base_url or self.embedding_api_key)
 
     @property
     def has_endpoint(self) -> bool:
-        """Whether an OpenAI-compatible endpoint is configured; without one the embedded model is used."""
+        """True if an OpenAI-compatible endpoint is configured. Otherwise the embedded model is used."""
         if self.openai_api_key is not None or self.openai_base_url is not None:
             return True
         return self.llm_model is not None and self.split_model(self.llm_model)[0] is not None
@@ -359,9 +359,9 @@ class Settings(BaseSettings):
 
     @property
     def own_weights(self) -> Path | None:
-        """The file of weights that LLM_MODEL names; None if it names a model of a catalogue or an endpoint.
+        """The path of the weights if LLM_MODEL names a file, or None if it names a model.
 
-        ORG/REPO/FILE.gguf is a file that was pulled from the hub, unless there is a file at that path.
+        ORG/REPO/FILE.gguf means a file downloaded from the hub, unless a file exists at that path.
         """
         if self.has_endpoint or self.llm_model is None or not self.llm_model.endswith(".gguf"):
             return None
@@ -376,7 +376,7 @@ class Settings(BaseSettings):
 
     @property
     def mcp_file(self) -> Path:
-        """The file that names servers of tools; there need not be one."""
+        """The configuration file for MCP servers. It may be missing."""
         return self.mcp_config or self.mneme_data_dir / "mcp.json"
 
     @property
@@ -385,42 +385,43 @@ class Settings(BaseSettings):
 
     @property
     def models_dir(self) -> Path:
-        """Where the weights of local models are kept: once for all of a user's bots, and in no backup."""
+        """The folder for the weights of local models. All bots of a user share it, and backups leave it out."""
         return platformdirs.user_cache_path("mneme") / "models"
 
 
 def setting_names() -> list[str]:
-    """The settings as they are written in the environment, in the order of their definition."""
+    """Return the names of all settings as environment variables, in the order of their definition."""
     return [name.upper() for name in Settings.model_fields]
 
 
 def settings_file() -> Path:
-    """The file with settings: the one that MNEME_ENV_FILE names, `.env` here, or else the user's own.
+    """Return the path of the settings file: MNEME_ENV_FILE, `.env` in the current folder, or else the user's own.
 
-    That is `$XDG_CONFIG_HOME/mneme/.env`, as a rule `~/.config/mneme/.env`.
+    The user's own is `$XDG_CONFIG_HOME/mneme/.env`, usually `~/.config/mneme/.env`.
     """
-    if named := os.environ.get("MNEME_ENV_FILE"):
-        return Path(named)
-    of_user = platformdirs.user_config_path("mneme") / ENV_FILE
-    return of_user if not ENV_FILE.exists() and of_user.exists() else ENV_FILE
+    if path := os.environ.get("MNEME_ENV_FILE"):
+        return Path(path)
+    user_file = platformdirs.user_config_path("mneme") / ENV_FILE
+    return user_file if not ENV_FILE.exists() and user_file.exists() else ENV_FILE
 
 
 def load_settings(env_file: Path | None = None) -> Settings:
-    """Read `env_file`, or settings_file().
+    """Load the settings from the environment and `env_file`, or `settings_file()` by default.
 
-    Raises ConfigurationError for wrong values, unknown names, and an environment that no HTTP client can use.
+    Raises ConfigurationError for wrong values, unknown names, and proxy or certificate variables that HTTP clients
+    can't use.
     """
     env_file = env_file or settings_file()
     check_environment()
     _refuse_unknown_names(env_file)
     try:
-        return Settings(_env_file=env_file)  # type: ignore[call-arg]  # pydantic-settings takes it beside the fields
+        return Settings(_env_file=env_file)  # type: ignore[call-arg]  # An argument of pydantic-settings.
     except ValidationError as error:
-        raise ConfigurationError(_sentence(error)) from error
+        raise ConfigurationError(_explain(error)) from error
 
 
 def check_together(settings: Settings) -> None:
-    """Refuse settings of which each is right and that do not go together. Raises ConfigurationError."""
+    """Raise ConfigurationError for settings that are valid alone but not together."""
     if settings.memory_scope is MemoryScope.SHARED and any(chat < 0 for chat in settings.telegram_allowed_ids):
         raise ConfigurationError(
             "MEMORY_SCOPE=shared would show everybody in a group what is said in private: take the groups, whose ids "
@@ -439,7 +440,7 @@ def check_together(settings: Settings) -> None:
 
 def _refuse_unknown_names(env_file: Path) -> None:
     names = setting_names()
-    for line in _lines(env_file):
+    for line in _read_lines(env_file):
         if line.error or (line.key is not None and line.value is None):
             raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
         if line.key is not None and line.key.upper() not in names:
@@ -448,7 +449,7 @@ def _refuse_unknown_names(env_file: Path) -> None:
             raise ConfigurationError(f"{env_file} sets {line.key}, which no setting is called: {hint}")
 
 
-def _lines(env_file: Path) -> list[Binding]:
+def _read_lines(env_file: Path) -> list[Binding]:
     try:
         with env_file.open(encoding=ENCODING) as file:
             return list(parse_stream(file))
@@ -460,7 +461,7 @@ def _lines(env_file: Path) -> list[Binding]:
         raise ConfigurationError(f"{env_file} can't be read: save it as UTF-8.") from error
 
 
-def _sentence(error: ValidationError) -> str:
+def _explain(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     text = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
     if not first["loc"]:
@@ -468,7 +469,7 @@ def _sentence(error: ValidationError) -> str:
     return f"{str(first['loc'][0]).upper()} is not usable: {text.replace('Input should', 'it should')}."
 
 
-# What is allowed, by the kind of error, where the validator's own words are for programmers.
+# Replacements for pydantic's messages, which are for programmers, by the type of error.
 _ALLOWED = {
     "bool_parsing": "true or false is needed",
     "int_parsing": "a whole number is needed",

@@ -1,7 +1,7 @@
-"""What people read, in their language: gettext's catalogues, with values put in by name.
+"""Translations of the texts that people read, with gettext catalogues and named placeholders.
 
-The English text is a message's id, and what is shown where a translation is missing. Texts for models, the log and the
-shell's commands are English and do not come here.
+The English text is the message ID, and the fallback if a translation is missing. Texts for models, the log and the
+command line are always English.
 """
 
 from __future__ import annotations
@@ -27,31 +27,28 @@ LANGUAGES = {
     "fr": "Français",
     "zh": "中文",
 }
-"""The languages of the interface by their codes, each as it calls itself."""
+"""The languages of the interface by code, with their native names."""
 SOURCE = "en"
-"""The language that the texts are written in."""
+"""The language of the message IDs."""
 LOCALES = Path(__file__).parent / "locales"
-"""Where the catalogues are: one `.po` file for each language but the source."""
 
 _spoken: ContextVar[str] = ContextVar("spoken", default=SOURCE)
 
 
 def known_language(tag: str | None) -> str | None:
-    """The language of the interface that a tag such as `de-AT` or `zh_CN.UTF-8` means; None for any other."""
+    """Return the code of the interface language for a tag such as `de-AT` or `zh_CN.UTF-8`, or None."""
     code = (tag or "").replace("_", "-").split("-")[0].split(".")[0].lower()
     return code if code in LANGUAGES else None
 
 
 def spoken() -> str:
+    """Return the code of the current language."""
     return _spoken.get()
 
 
 @contextlib.contextmanager
 def use_language(tag: str | None) -> Iterator[None]:
-    """Speak the language that a tag means for as long as the context is open, also in the tasks that begin in it.
-
-    Where it means none of the interface's, it is the one that the texts are written in.
-    """
+    """Set the current language for a block and for the tasks that it starts. Unknown languages mean SOURCE."""
     token = _spoken.set(known_language(tag) or SOURCE)
     try:
         yield
@@ -60,8 +57,8 @@ def use_language(tag: str | None) -> Iterator[None]:
 
 
 def _(text: str, /, **values: object) -> str:
-    """`text` in the language that is spoken, with `values` in the place of `{name}`."""
-    if spoken() == SOURCE or not text:  # the empty id is a catalogue's own header
+    """Translate a text into the current language and replace its placeholders."""
+    if spoken() == SOURCE or not text:  # The empty ID is the header of a catalogue.
         return text.format(**values) if values else text
     translated = _catalogue(spoken()).gettext(text)
     return (
@@ -72,7 +69,7 @@ def _(text: str, /, **values: object) -> str:
 
 
 def ngettext(singular: str, many: str, n: int, /, **values: object) -> str:
-    """The form for `n` of a text in the language that is spoken; `{n}` is the number as it is written there."""
+    """Translate a text with a plural form for `n`. The placeholder `{n}` is the formatted number."""
     text = singular if n == 1 else many
     if spoken() == SOURCE:
         return text.format(n=number(n), **values)
@@ -81,19 +78,24 @@ def ngettext(singular: str, many: str, n: int, /, **values: object) -> str:
 
 
 class _Translated(str):
-    """A translated text. source: the same in English, for the log."""
+    """A translated text.
+
+    Attributes:
+        source: The English text, for the log.
+    """
 
     __slots__ = ("source",)
     source: str
 
-    def __new__(cls, text: str, source: str = "") -> _Translated:  # a copy is made without it, and given it then
+    # `copy` calls this without the source, and sets the attribute afterwards.
+    def __new__(cls, text: str, source: str = "") -> _Translated:
         instance = super().__new__(cls, text)
         instance.source = source
         return instance
 
 
 def in_english(text: object) -> str:
-    """What `_` or `ngettext` gave, or what holds such a text as its `source`, in English; anything else as it is."""
+    """Return the English original of a translated text, or of any object with a `source`. Return others as a string."""
     source = getattr(text, "source", None)
     return source if isinstance(source, str) else str(text)
 
@@ -102,38 +104,38 @@ def _in_english(values: Mapping[str, object]) -> dict[str, object]:
     return {name: in_english(value) if hasattr(value, "source") else value for name, value in values.items()}
 
 
-def N_(text: str) -> str:  # noqa: N802  # gettext's name for it
-    """Marks a text to be translated where it is shown."""
+def N_(text: str) -> str:  # noqa: N802  # This is gettext's name.
+    """Mark a text for translation without translating it."""
     return text
 
 
-def in_line(text: str, longest: int = 100) -> str:
-    """`text` in one line, cut where it is longer than so many characters."""
+def in_line(text: str, max_chars: int = 100) -> str:
+    """Put a text on one line and cut it if it is too long."""
     line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[:longest]}…"
+    return line if len(line) <= max_chars else f"{line[:max_chars]}…"
 
 
 def unstopped(sentence: str) -> str:
-    """A sentence as part of another: without the full stop that it ends in."""
+    """Remove the full stop, so that the sentence can be part of another one."""
     return re.sub(r"(?<!\.)[.。]$", "", sentence.strip())
 
 
 def listed(sentences: Iterable[str]) -> str:
-    """Sentences one after another, as part of one."""
+    """Join sentences with semicolons."""
     return "; ".join(map(unstopped, sentences))
 
 
 def number(value: int) -> str:
-    """A whole number as it is written in the language that is spoken."""
+    """Format a whole number in the current language."""
     if spoken() == SOURCE:
         return f"{value:,}"
-    from babel.numbers import format_decimal  # needs a tenth of a second, which no start should
+    from babel.numbers import format_decimal  # Importing it takes a tenth of a second.
 
     return format_decimal(value, locale=spoken())
 
 
 def dollars(amount: float) -> str:
-    """Money in US dollars as it is written in the language that is spoken, with cents."""
+    """Format an amount of US dollars, with cents, in the current language."""
     from babel.numbers import format_currency
 
     return format_currency(amount, "USD", locale=spoken())

@@ -1,9 +1,9 @@
-"""Write ``model_prices.tsv`` from the installed genai-prices, a development dependency.
+"""Generates `model_prices.tsv` from genai-prices, a development dependency.
 
     python -m config.update_prices
 
-genai-prices is maintained by Pydantic under the MIT licence. Importing it takes longer and more memory than the whole
-list that the bot needs of it, so the bot reads the list instead.
+genai-prices is maintained by Pydantic under the MIT licence. The bot reads the list, since importing the package would
+take more time and memory.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAKERS = (
     "openai", "anthropic", "google", "deepseek", "mistral", "moonshotai", "x-ai", "minimax", "zai", "cohere",
     "perplexity", "meta",
 )  # fmt: skip
-"""Providers that make models. Their prices apply if a provider is unknown."""
+"""Providers of their own models. Their prices are the default for unknown providers."""
 RESELLERS = (
     "openrouter", "azure", "groq", "cerebras", "together", "fireworks", "novita", "zhipuai", "baseten", "ovhcloud",
     "arcee",
 )  # fmt: skip
 _NOT_CHAT = ("embed", "image", "audio", "tts", "whisper", "transcribe", "realtime", "moderation", "ocr", "rerank")
 _NOT_SERVED = {"openai": "gpt-oss", "google": "claude"}
-"""Models that are listed with a provider and not served by its OpenAI-compatible endpoint."""
+"""Prefixes of models that are listed for a provider but not served by its OpenAI-compatible endpoint."""
 _HOURS = 24
 _HEAD = """\
 # Prices and context windows of hosted models. Generated on {date} from genai-prices {version} by
@@ -66,17 +66,17 @@ def _provider_rows(provider: Provider, moment: datetime) -> Iterator[str]:
             continue
         fields = [label, str(model.context_window or ""), *(format_rates(step) for step in price.steps)]
         for name in (model.id, *_names(model.match)):
-            # The first model that has a name keeps it, as in genai-prices.
+            # The first model with a name wins, as in genai-prices.
             rows.setdefault(format_name(name), "\t".join(fields))
     for name, text in rows.items():
-        # The lookup leaves off what a name has more than these.
+        # Skip a name if the lookup finds the same row under a shorter spelling.
         shorter = [spelling for spelling in spellings(name) if spelling != name and name.startswith(spelling)]
         if not any(rows.get(spelling) == text for spelling in shorter):
             yield f"{name}\t{text}"
 
 
 def _names(match: MatchLogic) -> Iterator[str]:
-    """Yield the whole names that a rule of genai-prices accepts; the bot itself leaves dates and variants off."""
+    """Yield the names in a rule of genai-prices. The lookup handles dates and variants itself."""
     for rule in (*getattr(match, "or_", ()), *getattr(match, "and_", ())):
         yield from _names(rule)
     for kind in ("equals", "starts_with", "ends_with", "contains"):
@@ -86,7 +86,7 @@ def _names(match: MatchLogic) -> Iterator[str]:
 
 
 def _price(model: ModelInfo, moment: datetime) -> Price | None:
-    """Return the highest price of the day that begins at `moment`; None for models that aren't priced by tokens."""
+    """Return the highest price of the day that begins at `moment`, or None for models not priced by tokens."""
     if model.id.endswith(":free"):
         return FREE
     by_hour = [_convert(model.get_prices(moment + timedelta(hours=hour))) for hour in range(_HOURS)]
@@ -103,7 +103,7 @@ def _convert(price: ModelPrice) -> Price | None:
         step = Rates(
             _amount(reading, start), _amount(writing, start), None if cached is None else _amount(cached, start), start
         )
-        # A step that repeats the one before it says nothing.
+        # Skip a step that repeats the one before it.
         if not steps or replace(step, above=steps[-1].above) != steps[-1]:
             steps.append(step)
     return Price(tuple(steps))
@@ -112,12 +112,11 @@ def _convert(price: ModelPrice) -> Price | None:
 def _amount(unit: object, start: int) -> float:
     if isinstance(unit, Decimal):
         return float(unit)
-    base, tiers = unit.base, unit.tiers  # type: ignore[attr-defined]  # genai-prices has two shapes of amounts
+    base, tiers = unit.base, unit.tiers  # type: ignore[attr-defined]  # An amount is a Decimal or has tiers.
     return float(max(((tier.start, tier.price) for tier in tiers if tier.start <= start), default=(0, base))[1])
 
 
 def main() -> None:
-    """Write the list and say what it came from."""
     text = make_list(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0))
     LIST_FILE.write_text(text, encoding="utf-8")
     sys.stdout.write(f"{LIST_FILE}: {text.count(chr(10))} lines, {len(text.encode()):,} bytes\n")

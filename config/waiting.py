@@ -1,4 +1,4 @@
-"""Waiting: for something to happen, behind a gate, and ever longer between two tries."""
+"""Helpers for waiting: with a timeout, with backoff, and at a gate."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONGEST_PAUSE = 10.0
-"""Seconds at most between two tries of what fails: whoever writes after an outage is not to wait for a minute."""
+MAX_PAUSE_SECONDS = 10.0
+"""The default limit of a backoff. It is short, so that users don't wait for long after an outage."""
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> None:
-    """Wait until something happens, but no longer than so many seconds."""
+    """Wait for an event, or until the timeout has passed. Never raises TimeoutError."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
 
 
 class Backoff:
-    """Growing pauses between tries: `first` seconds, doubled each time up to `longest`; reset after a success."""
+    """Exponential backoff: the pause doubles from `first` to `max_seconds`. Call `reset` after a success."""
 
-    def __init__(self, longest: float = LONGEST_PAUSE, first: float = 1.0) -> None:
-        self._longest = longest
+    def __init__(self, max_seconds: float = MAX_PAUSE_SECONDS, first: float = 1.0) -> None:
+        self._max_seconds = max_seconds
         self._first = self._next = first
 
     def pause(self, at_least: float = 0) -> float:
-        """How long the next wait will be, in seconds."""
+        """Return the length of the next pause in seconds."""
         return max(at_least, self._next)
 
     def next(self, at_least: float = 0) -> float:
-        """How long to wait now, in seconds; the next pause will be longer."""
+        """Return the length of the next pause in seconds, and double the one after it."""
         pause = self.pause(at_least)
-        self._next = min(self._longest, self._next * 2)
+        self._next = min(self._max_seconds, self._next * 2)
         return pause
 
     async def wait(self, at_least: float = 0) -> None:
@@ -45,12 +45,12 @@ class Backoff:
 
 
 class Gate:
-    """Open, but while somebody keeps it shut."""
+    """A gate that is closed while at least one `shut` block runs."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
         self._open.set()
-        self._keepers = 0
+        self._shut_count = 0
 
     @property
     def is_open(self) -> bool:
@@ -61,11 +61,11 @@ class Gate:
 
     @contextlib.contextmanager
     def shut(self) -> Iterator[None]:
-        self._keepers += 1
+        self._shut_count += 1
         self._open.clear()
         try:
             yield
         finally:
-            self._keepers -= 1
-            if self._keepers == 0:
+            self._shut_count -= 1
+            if self._shut_count == 0:
                 self._open.set()

@@ -1,7 +1,6 @@
-"""Draws a conversation in Telegram as an SVG: bubbles, times, the buttons under a message, a new day.
+"""Draws a Telegram chat as an SVG, with bubbles, times, buttons and dates.
 
-An SVG in a page cannot ask how wide a text becomes, so widths are estimated for the usual sans-serif fonts, on the
-generous side.
+An SVG can't measure text, so widths are estimated for common sans-serif fonts, with some reserve.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     from docs.record_telegram import Shown
 
 WIDTH = 480
-HEADER = 52  # as HEAD draws it
+HEADER = 52  # The height of the white bar in HEAD.
 MARGIN = 12
 PADDING = 10
 TEXT_SIZE, SMALL_SIZE = 14, 11
 LINE_HEIGHT = 19
 BUTTON_HEIGHT = 32
-WIDEST_TEXT = 330
+MAX_TEXT_WIDTH = 330
 STYLES = {
     "bold": "font-weight:600",
     "italic": "font-style:italic",
@@ -57,14 +56,14 @@ FOOT = """\
 
 
 class Word(NamedTuple):
-    """A word, or the space between two, and how it is set."""
+    """A word, or the space between two words, with its CSS style."""
 
     text: str
     style: str
 
 
 def estimated_width(text: str, size: int = TEXT_SIZE) -> float:
-    """In pixels, for a sans-serif font."""
+    """Estimate the width in pixels for a sans-serif font."""
     return sum(_em(character) for character in text) * size
 
 
@@ -79,7 +78,7 @@ def _em(character: str) -> float:
 
 
 def styled_words(shown: Shown) -> Iterator[Word]:
-    """The text in words, each with the style of the entities that it begins in."""
+    """Split the text into words, each with the style of the entities at its beginning."""
     units = shown.text.encode("utf-16-le")
     styles = [""] * (len(units) // 2)
     for entity in shown.entities:
@@ -99,13 +98,13 @@ def styled_words(shown: Shown) -> Iterator[Word]:
         yield from (Word("\n", "") for _end in text) if is_end else (Word(text, style),)
 
 
-def wrapped(words: Iterable[Word], widest: float) -> list[list[Word]]:
-    """Lines of words, none wider than that where it can be helped."""
+def wrapped(words: Iterable[Word], max_width: float) -> list[list[Word]]:
+    """Wrap words into lines. A line is only wider than `max_width` if it is a single word."""
     lines: list[list[Word]] = [[]]
     for word in words:
         if word.text == "\n":
             lines.append([])
-        elif lines[-1] and _line_width([*lines[-1], word]) > widest:
+        elif lines[-1] and _line_width([*lines[-1], word]) > max_width:
             lines.append([] if word.text.isspace() else [word])
         else:
             lines[-1].append(word)
@@ -118,7 +117,7 @@ def _line_width(line: Sequence[Word]) -> float:
 
 @dataclass(slots=True)
 class _Canvas:
-    """What is drawn, and down to where."""
+    """The drawn parts, and the vertical position of the next one."""
 
     y: float = HEADER + MARGIN
     parts: list[str] = field(default_factory=list)
@@ -142,11 +141,11 @@ class _Canvas:
         self.y += 32
 
     def message(self, shown: Shown) -> None:
-        lines = wrapped(styled_words(shown), WIDEST_TEXT)
+        lines = wrapped(styled_words(shown), MAX_TEXT_WIDTH)
         time = f"{shown.at:%H:%M}" + (" ✓✓" if shown.by_person else "")
         for_time = estimated_width(time, SMALL_SIZE) + 8
         width = max(map(_line_width, lines))
-        if _line_width(lines[-1]) + for_time <= max(width, WIDEST_TEXT):
+        if _line_width(lines[-1]) + for_time <= max(width, MAX_TEXT_WIDTH):
             width = max(width, _line_width(lines[-1]) + for_time)
         else:
             lines.append([])
@@ -180,7 +179,7 @@ class _Canvas:
 
 
 def drawn(messages: Iterable[Shown], title: str) -> str:
-    """The chat with the bot of that name as an SVG."""
+    """Draw a chat with the bot `title` and return the SVG."""
     canvas = _Canvas()
     for day, of_day in groupby(messages, lambda shown: f"{shown.at.day} {shown.at:%B}"):
         canvas.day(day)

@@ -1,6 +1,6 @@
-"""Records the chats that README.md and docs/import.md show: `python -m docs.record` draws them and prints their text.
+"""Records the chats in README.md and docs/import.md: `python -m docs.record` draws them and prints their text.
 
-The real bot talks to a local Bot API server; only the model's own sentences are scripted. A test plays them again.
+The real bot uses a local Bot API server. Only the model's sentences are scripted. A test plays the chats again.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ TALKS = (
     ),
     ("Write a limerick on a heron.", "A heron who stood in the rain ..."),
 )
-"""What was said to ChatGPT, a conversation each."""
+"""Conversations with ChatGPT, one per row."""
 
 
 def _export() -> bytes:
     conversations = []
     for number, talk in enumerate(TALKS):
-        first = number * 10_000  # a week later
+        first = number * 10_000  # A week later.
         conversation = exports.chatgpt_conversation(first, len(talk))
         for at, words in enumerate(talk):
             conversation["mapping"][f"m{first + at}"]["message"]["content"]["parts"] = [words]
@@ -61,11 +61,11 @@ IMPORT: tuple[Step, ...] = (
     command("/memory why"),
 )
 RECORDINGS = {"conversation.svg": CONVERSATION, "import.svg": IMPORT}
-"""The pictures, with what is done in them."""
+"""The steps to play for each picture."""
 
 
 async def play(steps: Sequence[Step]) -> list[Shown]:
-    """What came to stand in the chat."""
+    """Play the steps and return the messages in the chat."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             clock = Clock()
@@ -75,7 +75,7 @@ async def play(steps: Sequence[Step]) -> list[Shown]:
 
 
 def main() -> None:
-    """Record."""
+    """Record all chats and print their text."""
     configure_logging("error", "console")
     for name, steps in RECORDINGS.items():
         shown = asyncio.run(play(steps))

@@ -1,9 +1,9 @@
-"""Records docs/conversations.md: a first day in three languages, with a scripted model and with the embedded one.
+"""Records docs/conversations.md: a first day in three languages, with a scripted model and with the embedded model.
 
     python -m docs.record_conversations
 
-Both talk to a local Bot API server. The scripted part is the same each time, and a test plays it again; the embedded
-model answers as it does, in a minute or two for each language, and needs its weights (`mneme model pull`).
+The bot uses a local Bot API server. The scripted part is always the same, and a test plays it again. The embedded model
+needs its weights (`mneme model pull`) and one or two minutes per language.
 """
 
 from __future__ import annotations
@@ -38,13 +38,17 @@ with a scripted model that does what a capable one does, then with the embedded 
 Buttons stand in [brackets]. The part with the embedded model was recorded when facts were still noted under the same
 answer; today what is certain is noted under the next one.
 """
-PATIENCE = 180.0
-"""Seconds for an answer of the embedded model."""
+ANSWER_TIMEOUT_SECONDS = 180.0
+"""Timeout for an answer of the embedded model."""
 TOMORROW = "2026-11-22T09:00"
 
 
 def writes(en: str, de: str, es: str, *answers: str, photo: bool = False) -> Writes:
-    """A message in each language. answers: what the scripted model says to it, in the same order."""
+    """Create a message in each language.
+
+    Args:
+        answers: The answers of the scripted model, in the same order of languages.
+    """
     said = dict(zip(SPOKEN, answers, strict=True)) if answers else {}
     return Writes({"en": en, "de": de, "es": es}, said, photo=photo)
 
@@ -114,7 +118,7 @@ DAY: tuple[Step, ...] = (
 
 
 def judged(request: ChatRequest) -> Says:
-    """What the scripted model says of what was captured: all of it is meant, and a new home replaces the last one."""
+    """Judge captured statements as the scripted model: all are serious, and a new home replaces the last one."""
     prompt = str(request.messages[0]["content"])
     if "by their form alone" not in prompt:
         return Says(agreement(prompt))
@@ -125,14 +129,18 @@ def judged(request: ChatRequest) -> Says:
 
 
 async def played(language: str, settings: Settings | None, data: Path) -> str:
-    """The day in one language as Markdown. settings: of the embedded model; None: a scripted one answers."""
+    """Play the day in one language and return it as Markdown.
+
+    Args:
+        settings: The settings of the embedded model. None means the scripted model.
+    """
     clock = Clock()
     async with BotApiServer() as telegram, ModelServer() as model:
         telegram.register_chat(ANN)
         model.second_look = judged
         values = scripted(data, model) if settings is None else settings.model_dump(exclude_unset=True)
         async with running(values, telegram, clock) as app:
-            recording = Recording(app, telegram, model, clock, language, PATIENCE)
+            recording = Recording(app, telegram, model, clock, language, ANSWER_TIMEOUT_SECONDS)
             return section(TITLES[language], await recording.play(DAY))
 
 
@@ -140,7 +148,7 @@ TITLES = {"en": "English", "de": "Deutsch", "es": "Español"}
 
 
 async def scripted_part() -> str:
-    """The days with the scripted model."""
+    """Play the day with the scripted model in all languages."""
     days = []
     for language in SPOKEN:
         with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +157,7 @@ async def scripted_part() -> str:
 
 
 async def embedded_part() -> str:
-    """The days with the embedded model."""
+    """Play the day with the embedded model in all languages."""
     days = []
     for language in SPOKEN:
         with tempfile.TemporaryDirectory() as folder:
@@ -158,7 +166,7 @@ async def embedded_part() -> str:
 
 
 async def page() -> str:
-    """docs/conversations.md."""
+    """Return the content of docs/conversations.md."""
     return "\n".join([HEAD, await scripted_part(), "", await embedded_part()]) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""Records the week of docs/family.md: four people, their chats and a group: `python -m docs.record_family`.
+"""Records the week in docs/family.md with four people and a group: `python -m docs.record_family`.
 
-The real bot talks to a local Bot API server. The model is scripted and knows nothing by itself: it answers with what
-its request holds, and says that it does not know where that is missing. A test plays the week again.
+The real bot uses a local Bot API server. The scripted model answers only from its request, and otherwise says that it
+doesn't know. A test plays the week again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OLGA, MARK, LENA, TIM, HOME = ANN, 2002, 3003, 4004, -1005005
 NAMES = {OLGA: "Olga", MARK: "Mark", LENA: "Lena", TIM: "Tim", HOME: "the group Home"}
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 KNOWS = {"spare key": "Nina", "cake": "walnuts", "wifi": "Kolibri"}
-"""What the model says to a question with these words: what comes behind it in its request, if that is there."""
+"""The model's answers by the words of a question. It gives the answer only if its request contains it."""
 WEEK = """\
 Olga: Remember for all: the spare key is at Nina's.
 Olga: What I give her for her birthday is nobody's business: a kite for Lena.
@@ -55,13 +55,12 @@ Olga presses Undo
 Mark: /forget all confirm
 Olga: /shared"""
 MONDAY = datetime(2026, 11, 23, 10, 9, tzinfo=UTC)
-OF_A_DAY = (2, 3, 4, 3, 3, 4, 2)
-"""How many lines of it are a day's."""
+LINES_PER_DAY = (2, 3, 4, 3, 3, 4, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message, as the page has it."""
+    """A message on the page."""
 
     chat: int
     sender: str
@@ -75,7 +74,7 @@ class Line:
 
 
 class Family:
-    """The people and the group, with what came to stand in their chats."""
+    """The people and the group, with the messages in their chats."""
 
     def __init__(self, app: App, telegram: BotApiServer, clock: Clock) -> None:
         self._app = app
@@ -84,7 +83,7 @@ class Family:
         self._shown: dict[tuple[int, int], str] = {}
 
     async def does(self, line: str) -> list[Line]:
-        """What is done, and what comes of it in all chats: as many messages as stand before it, else one."""
+        """Play a line and return the new messages of all chats. It begins with their number unless that is one."""
         count, _, line = line.rpartition("|")
         if (pressed := re.fullmatch(r"(\w+) presses (.+)", line)) is not None:
             person = _number(pressed[1])
@@ -105,13 +104,13 @@ class Family:
                 fields={"date": int(self._clock.now.timestamp())},
             )
         await self._telegram.wait_for(lambda: len(list(self._news())) >= int(count or 1))
-        # what was captured is judged after the turn
+        # Captured statements are judged after the turn.
         await self._app.runner.idle(f"telegram:{said.chat}")
         await self._app.jobs.capture.idle()
         return [said, *self._take()]
 
     async def _press(self, person: int, label: str) -> None:
-        if label.startswith("/"):  # a command in a text, which Telegram makes a link of
+        if label.startswith("/"):  # A command in a text, which Telegram shows as a link.
             text = next(m.text for m in reversed(self._telegram.sent(person)) if f"{label}_" in m.text)
             command = re.search(rf"{label}_\d+", text)
             assert command is not None
@@ -146,7 +145,7 @@ def _number(name: str) -> int:
 
 
 def answer(request: ChatRequest) -> Says:
-    """What the model says: what its request holds of what is asked."""
+    """Answer as the scripted model, only from the request."""
     question = request.said[-1]
     for words, known in KNOWS.items():
         if words in question and question.rstrip().endswith("?"):
@@ -155,13 +154,13 @@ def answer(request: ChatRequest) -> Says:
 
 
 def judged(request: ChatRequest) -> Says:
-    """What the model says of what was captured: only what can be understood alone is a memory."""
+    """Judge captured statements as the scripted model: only the one about walnuts is a memory."""
     claims = request.prompt.rpartition("## Claims")[2]
     return Says('{"1": {"verdict": "follows", "kind": "preference"}}' if "walnuts" in claims else "{}")
 
 
 async def week() -> str:
-    """The week as the page has it."""
+    """Play the week and return it as it is on the page."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             model.otherwise = answer
@@ -173,7 +172,7 @@ async def week() -> str:
             async with running(settings, telegram, clock) as app:
                 scenes, lines = Family(app, telegram, clock), iter(WEEK.splitlines())
                 parts = []
-                for day, count in zip(DAYS, OF_A_DAY, strict=True):
+                for day, count in zip(DAYS, LINES_PER_DAY, strict=True):
                     shown = [line for _ in range(count) for line in await scenes.does(next(lines))]
                     parts.append("\n".join([f"{day}", *map(str, shown)]))
                     clock.now += timedelta(days=1)

@@ -1,6 +1,6 @@
-"""Takes the pictures of docs/page.md: `python -m docs.record_page`, which needs Chromium.
+"""Takes the screenshots for docs/page.md: `python -m docs.record_page`. Needs Chromium.
 
-The memory is made up; the page is the real one, in a browser.
+The memory is made up, but the page is the real one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHOTS = (
 
 
 async def record() -> None:
-    """All pictures."""
+    """Take all screenshots."""
     now = datetime(2026, 7, 14, 18, 0, tzinfo=UTC)
     with tempfile.TemporaryDirectory() as folder:
         async with ModelServer() as model:

@@ -1,8 +1,8 @@
-"""Records docs/telegram.md: every command and button, as they come in Telegram, in two languages.
+"""Records docs/telegram.md: every command and button in Telegram, in two languages.
 
     python -m docs.record_telegram
 
-The real bot talks to a local Bot API server; only the model's own sentences are scripted. A test plays it again.
+The real bot uses a local Bot API server. Only the model's sentences are scripted. A test plays it again.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Clock:
     now: datetime = NOW
 
     def __call__(self) -> datetime:
-        """What it shows."""
+        """Return the current time."""
         return self.now
 
 
 def scripted(data: Path, model: ModelServer) -> dict[str, Any]:
-    """The settings with a scripted model."""
+    """Return settings with a scripted model."""
     return {
         "mneme_data_dir": data,
         "openai_base_url": model.url,
@@ -69,7 +69,7 @@ def scripted(data: Path, model: ModelServer) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def running(settings: dict[str, Any], telegram: BotApiServer, clock: Clock) -> AsyncIterator[App]:
-    """The bot with these settings at a local Bot API server."""
+    """Run the bot with these settings at a local Bot API server."""
     values = {
         "timezone": "UTC",
         "telegram_bot_token": BotApiServer.TOKEN,
@@ -89,9 +89,12 @@ async def running(settings: dict[str, Any], telegram: BotApiServer, clock: Clock
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One message as it came to stand in the chat. by_person: Ann wrote it, or pressed what it says.
+    """A message in the chat.
 
-    notes: what stands beside the text, such as a file's name. buttons: the labels, row by row.
+    Attributes:
+        by_person: Ann wrote it, or pressed that button.
+        notes: Notes next to the text, such as the name of a file.
+        buttons: The labels, row by row.
     """
 
     text: str
@@ -102,7 +105,7 @@ class Shown:
     buttons: tuple[tuple[str, ...], ...] = ()
 
     def lines(self) -> list[str]:
-        """As a page of text has it, with an empty line after it."""
+        """Return the lines for the page, with an empty line at the end."""
         if self.by_person:
             return [f"> {self.text}", ""]
         rows = ("  ".join(f"[{label}]" for label in row) for row in self.buttons)
@@ -110,7 +113,11 @@ class Shown:
 
 
 class Recording:
-    """What is said in Ann's chat, step by step. patience: seconds for what each step changes."""
+    """Plays steps in Ann's chat and records the messages.
+
+    Args:
+        patience: Timeout in seconds for the messages of a step.
+    """
 
     def __init__(
         self, app: App, telegram: BotApiServer, model: ModelServer, clock: Clock, language: str, patience: float = 20
@@ -124,7 +131,7 @@ class Recording:
         self._shown: dict[int, BotMessage] = {}
 
     async def play(self, steps: Iterable[Step]) -> list[Shown]:
-        """What came to stand in the chat, in its order."""
+        """Play the steps and return the messages in order."""
         return [shown for step in steps for shown in await self._step(step)]
 
     async def _step(self, step: Step) -> list[Shown]:
@@ -149,7 +156,7 @@ class Recording:
         else:
             said = f"[{await self._press(step)}]"
         await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
-        # what was captured is judged after the turn
+        # Captured statements are judged after the turn.
         await self._app.runner.idle(f"telegram:{ANN}")
         await self._app.jobs.capture.idle()
         by_person = [Shown(said, self._clock.now, by_person=True)] if said else []
@@ -175,7 +182,7 @@ class Recording:
         return str(button["text"])
 
     def _changes(self) -> int:
-        """How many messages are new, or say something else."""
+        """Return the number of messages that are new or changed."""
         return sum(self._is_news(message) for message in self._telegram.sent(ANN))
 
     def _is_news(self, message: BotMessage) -> bool:
@@ -196,17 +203,17 @@ class Recording:
 
 
 def as_lines(shown: Iterable[Shown]) -> str:
-    """A conversation as a page of text has it."""
+    """Format a conversation as text."""
     return "\n".join(line for message in shown for line in message.lines()).rstrip()
 
 
 def section(title: str, shown: Iterable[Shown]) -> str:
-    """A conversation under its title, as Markdown."""
+    """Format a conversation with its title as Markdown."""
     return f"## {title}\n\n```text\n{as_lines(shown)}\n```"
 
 
 async def record(language: str) -> str:
-    """The whole conversation in one language, as Markdown."""
+    """Play all scenes in one language and return them as Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             clock = Clock()
@@ -221,12 +228,12 @@ async def record(language: str) -> str:
 
 
 async def page() -> str:
-    """docs/telegram.md."""
+    """Return the content of docs/telegram.md."""
     return "\n".join([HEAD, *[await record(language) for language in SPOKEN]]) + "\n"
 
 
 def main() -> None:
-    """Record."""
+    """Write the page."""
     configure_logging("error", "console")
     PAGE.write_text(asyncio.run(page()), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""What is done in the recording of docs/telegram.md: scenes of steps, with what people say in each language."""
+"""The scenes of docs/telegram.md: steps with their texts in each language."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ InLanguages = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Ann writes. answer: what the model says; calls: what it calls before. changes: messages that come of it.
+    """Ann writes a message.
 
-    answers_last: it is a reply to the newest message of the bot. photo: she sends a photo, with `text` under it.
+    Attributes:
+        answer: The model's answer.
+        calls: The tool calls that the model makes first.
+        changes: Number of messages that this adds or changes.
+        answers_last: The message is a reply to the bot's newest message.
+        photo: Ann sends a photo with `text` as its caption.
     """
 
     text: InLanguages
@@ -25,16 +30,17 @@ class Writes:
     photo: bool = False
 
     def model(self, language: str) -> list[Calls | Says]:
-        """What the model says, in the order of its requests."""
+        """Return the model's responses in order."""
         called = [Calls(self.calls)] if self.calls else []
         return [*called, *([Says(self.answer[language])] if self.answer else [])]
 
 
 @dataclass(frozen=True, slots=True)
 class CallbackHandler:
-    """Ann presses the newest button whose label begins so, in English here.
+    """Ann presses the newest button with a label that begins with `label` (in English).
 
-    name: what it says where that is no text of ours.
+    Attributes:
+        name: The label in each language, if it isn't a text of Mneme's catalogues.
     """
 
     label: str = ""
@@ -44,7 +50,7 @@ class CallbackHandler:
 
 @dataclass(frozen=True, slots=True)
 class Sends:
-    """Ann sends a file. answer: what the model says to it."""
+    """Ann sends a file, and the model answers."""
 
     name: str
     content: bytes
@@ -54,7 +60,7 @@ class Sends:
 
 @dataclass(frozen=True, slots=True)
 class Comes:
-    """A stranger writes, whom nobody has let in."""
+    """A stranger without access writes."""
 
     text: str
     changes: int = 1
@@ -62,7 +68,7 @@ class Comes:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """So many hours pass."""
+    """Some hours pass."""
 
     hours: float
     changes: int = 1
@@ -73,14 +79,14 @@ Step = Writes | Sends | CallbackHandler | Comes | Waits
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Steps that belong together."""
+    """A titled sequence of steps."""
 
     title: InLanguages
     steps: tuple[Step, ...]
 
 
 def command(text: str, changes: int = 1) -> Writes:
-    """A command, which is the same in every language."""
+    """Return a step with a command, which is the same in every language."""
     return Writes({"en": text, "de": text}, changes=changes)
 
 
@@ -97,9 +103,9 @@ LEARNED = {
         '{"subject": "Schach", "fact": "Der Nutzer spielt Schach.", "kind": "fact"}]}'
     ),
 }
-"""What the model makes of the conversation when it ends: one fact with the words that it comes from, one without."""
+"""The model's consolidation of the conversation: one fact with a quote, one without."""
 LOOK = '{"1": {"verdict": "follows", "message": 1}, "2": {"verdict": "unclear"}}'
-"""What it says of both when it is asked what follows from what was said."""
+"""The model's verification of both facts."""
 
 SCENES = (
     Scene(

@@ -1,4 +1,4 @@
-"""What a channel hands over, the same from there to the sanitiser, and what is asked of a channel."""
+"""Incoming messages, and the protocols that a channel implements to receive them and to send replies."""
 
 from __future__ import annotations
 
@@ -25,52 +25,52 @@ if TYPE_CHECKING:
     from memory.store.button_rows import OutgoingReply
 
 
-LONGEST_MESSAGE = 1_000_000
-"""Characters of a message that are kept in the log. What the model sees of it is bounded by its window."""
+MAX_MESSAGE_CHARS = 1_000_000
+"""Maximum length of a message in the log. The model may see less of it, since its window is smaller."""
 
 _CONTROLS = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # all control characters but tab, line feed and carriage return
-    "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # Control characters except tab, line feed and carriage return.
+    "\u202a-\u202e\u2066-\u2069"  # Directional overrides, which can disguise text.
     "\ufeff\ufff9-\ufffb]"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One message or command from a person, or a task whose hour has come."""
+    """One message or command from a person, or a scheduled task that is due."""
 
     address: Address
     text: str
     provenance: Provenance
     received_at: datetime
     channel: Channel
-    speaker: str | None = None  # who says it, where several people talk
-    speaker_id: str | None = None  # the channel's own
-    sender: str | None = None  # what its sender is called, everywhere
-    message_id: str | None = None  # the channel's own
-    inbox_id: int | None = None  # where the channel keeps it until its turn is committed
-    held: bool = False  # it waits for the person's next message (/stop)
-    quoted: Passage | None = None  # the message that it answers, for the model to read; not stored
+    speaker: str | None = None  # The sender's name, in groups only.
+    speaker_id: str | None = None  # The channel's ID of the sender.
+    sender: str | None = None  # The sender's name, in private chats too.
+    message_id: str | None = None  # The channel's ID of the message.
+    inbox_id: int | None = None  # The inbox row, which exists until the turn is committed.
+    held: bool = False  # Stopped with /stop; waits for the person's next message.
+    quoted: Passage | None = None  # The message that this one replies to. The model reads it; it is not stored.
     files: tuple[MediaFile, ...] = ()
-    album: str | None = None  # what the messages of one album have in common
-    origin: str | None = None  # whom a forward is from, where that is told
-    media: tuple[int, ...] = ()  # numbers of what is to be looked at anew, in place of a text
-    replaces: str | None = None  # the message whose place the answer takes, since a button under it was pressed
-    pressed: str | None = None  # the press, where a button was pressed; message_id is that of the message with it
-    alone: bool = False  # its answer is for whoever sent it, where the channel can show it so
-    language: str | None = None  # the tag of what its sender's program is set to
-    attempts: int = 0  # runs of the program that were killed over it
+    album: str | None = None  # The same for all messages of an album.
+    origin: str | None = None  # The author of a forwarded message, if known.
+    media: tuple[int, ...] = ()  # Numbers of stored media to read again; the text is empty then.
+    replaces: str | None = None  # The message that the answer replaces: a button below it was pressed.
+    pressed: str | None = None  # The ID of a button press; `message_id` is the message with the button.
+    alone: bool = False  # Only the sender should see the answer, if the channel can do that.
+    language: str | None = None  # The language tag of the sender's app.
+    attempts: int = 0  # How often the program was killed while it worked on this.
     task: TaskRun | None = None
-    corrects: str | None = None  # the former text of the message, if it was edited after it had been answered
+    corrects: str | None = None  # The former text of a message that was edited after it had been answered.
 
     @property
     def origin_mark(self) -> str:
-        """Names the author of a forwarded message; empty for all others."""
+        """A prefix that names the author of a forwarded message, or an empty string."""
         return f"(from {self.origin}) " if self.origin else ""
 
     @property
     def reply_to(self) -> str | None:
-        """The message that the reply quotes: in groups it shows who is answered."""
+        """The message that the reply quotes. Only groups need it, to show who is answered."""
         return self.message_id if self.speaker is not None else None
 
     @property
@@ -79,7 +79,7 @@ class Arrival:
 
     @property
     def asker(self) -> str | None:
-        """Who may press the buttons under the reply, where several people talk."""
+        """The ID of the only person who may press the buttons below the reply. None in private chats."""
         return self.speaker_id if self.speaker is not None else None
 
 
@@ -103,109 +103,110 @@ def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 
 GIVEN_UP = N_(
     "I couldn't answer this message: I crashed on it twice, so I leave it out. Send it again if it wasn't the cause."
 )
-QUOTED_CHARACTERS = 80
-"""How much of a message is quoted to say which one was given up."""
+MAX_QUOTED_CHARS = 80
 
 
 def given_up(arrivals: Iterable[Arrival]) -> str:
-    """Says why messages that crashed the program get no answer, and which they are."""
-    words = " ".join(" ".join(arrival.text for arrival in arrivals)[:QUOTED_CHARACTERS].split())
+    """Return the notice for messages that crashed the program, with the beginning of their text."""
+    words = " ".join(" ".join(arrival.text for arrival in arrivals)[:MAX_QUOTED_CHARS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
 
 
 def clean(text: str) -> str:
-    """`text` in normal form C, without control characters, lone surrogates and directional overrides."""
-    # controls go first: a letter and its accent may have stood on both sides of one
-    # right-to-left and left-to-right marks stay, as they are part of how Hebrew and Arabic are written
+    """Normalise text to NFC and remove control characters, lone surrogates and directional overrides."""
+    # Remove control characters before normalising: one may separate a letter from its accent.
+    # Right-to-left and left-to-right marks stay, since Hebrew and Arabic texts need them.
     plain = unicodedata.normalize("NFC", _CONTROLS.sub("", storable(text)))
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
-    if len(plain) > LONGEST_MESSAGE:
+    if len(plain) > MAX_MESSAGE_CHARS:
         note = f"\n[... the rest of {len(plain)} characters was not kept]"
-        plain = plain[: LONGEST_MESSAGE - len(note)] + note
+        plain = plain[: MAX_MESSAGE_CHARS - len(note)] + note
     return plain
 
 
 class Channel(Protocol):
-    """Where arrivals come from and answers go. What a channel does not show or keep is left to nothing."""
+    """The source of arrivals. Methods with a default are optional."""
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
-        """Where the reply to a turn of these arrivals goes; it answers the last one."""
+        """Return the channel for the reply to a turn. The reply answers the last of its arrivals."""
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
-        """Answer an arrival without a turn, and finish it. keyboard: where buttons can be shown, those under it.
+        """Answer an arrival without a turn, and mark it as done.
 
-        document: a file that goes with the text; it is kept until it has arrived.
+        Args:
+            keyboard: The buttons below the text, if the channel can show buttons.
+            document: A file to send with the text. It is stored until it is delivered.
         """
 
     async def may_manage(self, arrival: Arrival) -> bool:
-        """Whether who sent it may see and change what everybody in the chat has said."""
+        """Return True if the sender may see and change the memory of the whole chat."""
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        """Whether the bot belongs to who sent it."""
+        """Return True if the sender owns the bot."""
 
     def waits(self, arrival: Arrival) -> None:
-        """An arrival waits behind a running turn."""
+        """Called when an arrival has to wait for a running turn."""
         return
 
     def begins(self, arrival: Arrival) -> None:
-        """The turn of an arrival begins, whether or not it has waited."""
+        """Called when the turn of an arrival begins."""
         return
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
-        """Keep that work on arrivals begins, where they are kept themselves: a kill is known by it."""
+        """Record that work on the arrivals begins. A message that kills the program is recognised by this count."""
         return
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        """Keep arrivals for the person's next message, also over a restart."""
+        """Store arrivals until the person's next message, also across a restart."""
         return
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
-        """The program stops while it works on `arrivals`: tell those whose answer comes after the next start."""
+        """Tell the senders of unfinished arrivals that the program stops and answers after its next start."""
         return
 
     def busy(self, arrival: Arrival) -> AbstractAsyncContextManager[None]:
-        """Show that work goes on, for as long as the context is open. Entering it does not suspend."""
+        """Show that the bot is working while the context is open. Entering it never suspends."""
         return contextlib.nullcontext()
 
 
 class ReplyChannel(Protocol):
-    """Where a turn's reply goes. Only `deliver` matters to the outcome; the rest is for show."""
+    """The destination of a turn's reply. A failing `show_...` method never changes the outcome of the turn."""
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far; called again and again while it streams."""
+        """Show the answer so far. Called repeatedly while the answer streams."""
         return
 
     async def show_tool(self, name: str) -> None:
-        """Show that a tool runs."""
+        """Show that a tool is running."""
         return
 
     async def show_waiting(self, what: str) -> None:
-        """Show what is awaited before the first word of an answer, such as `loading the model`."""
+        """Show the reason for a delay before the first word, such as `loading the model`."""
         return
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
-        """Put a question of the turn's into the chat, with its answers as buttons; whether anybody can answer there."""
+        """Send a question with the answers as buttons. Return False if people can't answer in this channel."""
         return False
 
     async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        """A text beside the reply that none but who is answered sees; None where the channel has no way to show it."""
+        """Return a message for the outbox that only the sender can see. None if the channel has no such messages."""
         return None
 
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
-        """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
+        """End the preview and return the reply for the outbox, or None if the channel doesn't use the outbox."""
         return None
 
     async def deliver_uncommitted(self, text: str) -> bool:
-        """Show a reply that could not be committed; nothing else will ever send it. Whether it has arrived.
+        """Send a reply that could not be committed, bypassing the outbox. Return True if it was delivered.
 
-        What it answers is finished then.
+        A delivered reply finishes the messages that it answers.
         """
         await self.deliver(text)
         return True
 
     async def deliver(self, text: str) -> None:
-        """Hand over the final reply, after the commit."""
+        """Send the final reply, after the commit."""
 
     async def speak(self, answer: str) -> None:
-        """Let an answer that was delivered be heard as well, where that is wanted."""
+        """Send the delivered answer as a voice message too, if the user wants that."""
         return

@@ -1,4 +1,4 @@
-"""A child process that runs a script and answers lines of JSON: native code that crashes takes only that one."""
+"""A child process that answers lines of JSON, so that a crash in native code doesn't end the bot."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 class JsonChild:
-    """Started at once. All of it blocks, so it is called in a thread; `process` may be killed from outside of that.
+    """A running child process. All methods block, so call them in a thread; another thread may kill `process`.
 
-    The script imports nothing of Mneme and ends with its input, so it cannot outlive even a killed bot. log: where its
-    standard error goes, None: nowhere.
+    The script must not import Mneme and must end when its input ends, so that it never outlives the bot.
+
+    Args:
+        log: Receives the child's standard error. None discards it.
     """
 
     def __init__(self, script: Path, *, env: Mapping[str, str] | None = None, log: IO[bytes] | None = None) -> None:
@@ -26,7 +28,7 @@ class JsonChild:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if log is None else log,
-            process_group=0,  # Ctrl-C is for the bot, which ends it when it is done
+            process_group=0,  # Ctrl-C must reach only the bot, which ends the child itself.
             env=env,
         )
         if self.process.stdin is None or self.process.stdout is None:
@@ -38,21 +40,21 @@ class JsonChild:
         return self.process.pid if self.process.poll() is None else None
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Hand over what is not answered."""
-        # a child that has died shows in `ask`, by the answer that is missing
+        """Send a message that needs no answer."""
+        # `ask` detects a dead child by its missing answer.
         with contextlib.suppress(BrokenPipeError):
             self._stdin.write(json.dumps(message).encode() + b"\n")
             self._stdin.flush()
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Hand over a message and wait for its answer; empty where the child died without one."""
+        """Send a message and wait for its answer. Return an empty dict if the child died without answering."""
         self.tell(message)
         line = self._stdout.readline()
         answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
         return answer
 
     def end(self, seconds: float) -> None:
-        """End it by ending its input, by force where it does not obey in time, and close its files."""
+        """Close the child's input and wait for it to exit. Kill it after `seconds`."""
         with contextlib.suppress(BrokenPipeError):
             self._stdin.close()
         try:

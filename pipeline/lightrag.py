@@ -1,4 +1,4 @@
-"""LightRAG, where one is configured: earlier exchanges as a knowledge graph (S0's RAG layer)."""
+"""A client for LightRAG, an optional server that keeps earlier exchanges as a knowledge graph."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-QUERY_TIMEOUT = 5.0
-"""Seconds that a query may hold up a turn."""
-INDEX_TIMEOUT = 15.0
-SHORTEST_QUERY = 3
-"""LightRAG rejects queries of fewer characters."""
-PAGE = 200
-"""Documents that are listed at a time; the most that LightRAG takes."""
-# the sources of our documents: session, turn, provenance
+QUERY_TIMEOUT_SECONDS = 5.0
+"""How long a query may delay a turn."""
+INDEX_TIMEOUT_SECONDS = 15.0
+MIN_QUERY_CHARS = 3
+"""LightRAG rejects shorter queries."""
+PAGE_SIZE = 200
+"""Number of documents per page of a listing. This is LightRAG's maximum."""
+# The sources of Mneme's documents: session, turn and provenance.
 _OURS = re.compile(r"mneme \S+ \d+ (?P<provenance>\w+)")
 _NOT_FORGOTTEN = N_("LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there.")
 
 
 class LightRagError(MnemeError):
-    """LightRAG did not do what it must."""
+    """Raised if LightRAG has not deleted Mneme's documents."""
 
 
 class LightRag:
-    """A LightRAG server. Nothing it does can fail a turn: what goes wrong is logged."""
+    """A LightRAG server. A failing query or update is logged and never fails the turn."""
 
     def __init__(self, url: str, api_key: str | None, mode: str) -> None:
         self._mode = mode
@@ -49,7 +49,7 @@ class LightRag:
         )
 
     async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
-        """Add one exchange. Its source tells whether anything in it is foreign."""
+        """Add one exchange. The source of the document records its provenance."""
         text = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
         provenance = worst([user.provenance, assistant.provenance])
         document = {
@@ -57,23 +57,23 @@ class LightRag:
             "file_source": f"mneme {session_id} {turn} {provenance}",
         }
         try:
-            response = await self._client.post("/documents/text", json=document, timeout=INDEX_TIMEOUT)
+            response = await self._client.post("/documents/text", json=document, timeout=INDEX_TIMEOUT_SECONDS)
             response.raise_for_status()
         except httpx.HTTPError as error:
             log.warning("lightrag_index_failed", error=str(error) or type(error).__name__)
 
     async def relevant(self, question: str) -> Passage:
-        """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
+        """Return what the graph knows about a question. Empty if it knows nothing or can't be reached."""
         query = without_secrets(question)
-        if len(query.strip()) < SHORTEST_QUERY:
+        if len(query.strip()) < MIN_QUERY_CHARS:
             return Passage("")
         try:
-            # the client's own limit is for each part of an answer, however many there are
-            async with asyncio.timeout(QUERY_TIMEOUT):
+            # The client's timeout limits each read, not the whole response.
+            async with asyncio.timeout(QUERY_TIMEOUT_SECONDS):
                 response = await self._client.post(
                     "/query",
                     json={"query": query, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
-                    timeout=QUERY_TIMEOUT,
+                    timeout=QUERY_TIMEOUT_SECONDS,
                 )
             response.raise_for_status()
             answer = response.json()
@@ -81,23 +81,23 @@ class LightRag:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
             return Passage("")
         result = answer.get("response") if isinstance(answer, dict) else None
-        # that is how LightRAG says that it found nothing
+        # LightRAG answers `[no-context]` if it found nothing.
         if not isinstance(result, str) or "[no-context]" in result:
             return Passage("")
         return Passage(valid_text(result.strip()), _origin(answer.get("references")))
 
     async def forget(self) -> None:
-        """Delete every document that we sent. Raises LightRagError when that can't be done."""
+        """Delete every document that Mneme sent. Raises LightRagError if that fails."""
         try:
             ids = [
                 document["id"] for document in await self.documents() if _OURS.fullmatch(str(document.get("file_path")))
             ]
             if not ids:
                 return
-            # LightRAG deletes in the background, and only when it does nothing else
+            # LightRAG deletes in the background, and refuses while it is busy.
             body = {"doc_ids": ids, "delete_file": False, "delete_llm_cache": True}
             response = await self._client.request(
-                "DELETE", "/documents/delete_document", json=body, timeout=INDEX_TIMEOUT
+                "DELETE", "/documents/delete_document", json=body, timeout=INDEX_TIMEOUT_SECONDS
             )
             response.raise_for_status()
             status = response.json().get("status")
@@ -113,19 +113,19 @@ class LightRag:
         more, page = True, 0
         while more:
             page += 1
-            listing = {"page": page, "page_size": PAGE}
-            response = await self._client.post("/documents/paginated", json=listing, timeout=INDEX_TIMEOUT)
+            listing = {"page": page, "page_size": PAGE_SIZE}
+            response = await self._client.post("/documents/paginated", json=listing, timeout=INDEX_TIMEOUT_SECONDS)
             response.raise_for_status()
             answer = response.json()
             results += answer["documents"]
             more = bool(answer["pagination"]["has_next"])
         return results
 
-    async def trouble(self) -> str | None:
-        """Why the server can't be of service; None while it can."""
+    async def check(self) -> str | None:
+        """Return the reason why the server can't be used, or None if it works."""
         try:
-            # /health is answered without a key
-            response = await self._client.get("/documents/pipeline_status", timeout=QUERY_TIMEOUT)
+            # /health needs no key, so it would not reveal a wrong one.
+            response = await self._client.get("/documents/pipeline_status", timeout=QUERY_TIMEOUT_SECONDS)
         except httpx.HTTPError as error:
             return f"it can't be reached ({str(error) or type(error).__name__})"
         if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
@@ -137,8 +137,8 @@ class LightRag:
 
 
 def _origin(references: object) -> Provenance:
-    """The worst provenance of the documents that an answer was drawn from."""
-    # only what we sent is known: others may have put anything into the graph
+    """Return the least trusted provenance of the documents that an answer was drawn from."""
+    # Other programs may have added documents to the graph.
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
     sources = [str(reference.get("file_path")) if isinstance(reference, dict) else "" for reference in references]

@@ -1,4 +1,4 @@
-"""The one table that puts the systems in order. Gaps leave room for what comes later."""
+"""The order table of the pipeline. Its numbers have gaps, so that a system can be inserted later."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ class OnFailure(StrEnum):
 
 
 class Phase(StrEnum):
-    """When a system runs. What comes before the reply ends where a system fails; what comes after needs an answer."""
+    """A stage of a turn. The stages before REPLY are skipped once the turn has failed."""
 
     INPUT = "input"
-    """At once: the message is stored, whatever happens then."""
+    """Runs at once, so that the message is stored even if a later step fails."""
     PREPARE = "prepare"
-    """Only so many turns at a time."""
+    """Runs for a limited number of turns at a time (see `TurnLimiter`)."""
     ANSWER = "answer"
     REPLY = "reply"
     AFTER = "after"
+    """Runs only for turns that were answered and committed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Step:
     order: int
     system: str
     on_failure: OnFailure
     phase: Phase
 
 
-ORDER: tuple[Place, ...] = (
-    Place(10, "InputSanitizing", OnFailure.ABORT, Phase.INPUT),
-    Place(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE),
-    Place(18, "AutoCompaction", OnFailure.CONTINUE, Phase.PREPARE),
-    Place(20, "ContextBuilding", OnFailure.ABORT, Phase.PREPARE),
-    Place(30, "ToolLoop", OnFailure.ABORT, Phase.ANSWER),
-    Place(40, "ReplyDelivery", OnFailure.ABORT, Phase.REPLY),
-    Place(50, "MemoryPersist", OnFailure.CONTINUE, Phase.AFTER),
-    Place(55, "Indexing", OnFailure.CONTINUE, Phase.AFTER),
+ORDER: tuple[Step, ...] = (
+    Step(10, "InputSanitizing", OnFailure.ABORT, Phase.INPUT),
+    Step(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE),
+    Step(18, "AutoCompaction", OnFailure.CONTINUE, Phase.PREPARE),
+    Step(20, "ContextBuilding", OnFailure.ABORT, Phase.PREPARE),
+    Step(30, "ToolLoop", OnFailure.ABORT, Phase.ANSWER),
+    Step(40, "ReplyDelivery", OnFailure.ABORT, Phase.REPLY),
+    Step(50, "MemoryPersist", OnFailure.CONTINUE, Phase.AFTER),
+    Step(55, "Indexing", OnFailure.CONTINUE, Phase.AFTER),
 )

@@ -1,4 +1,4 @@
-"""The answer of a turn in which no model answers: the lines of memory that fit the question."""
+"""The fallback answer when no model can be reached: memories that fit the question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_LINES = 6
 
 
 class Recalled(ModelError):
-    """The reason why no model answered, and lines of memory, which stay out of the log."""
+    """Carries the fallback answer. The log gets only the reason, not the memories."""
 
     def __init__(self, text: str, cause: ModelError) -> None:
         super().__init__(text)
@@ -25,9 +25,9 @@ class Recalled(ModelError):
 
 
 async def recalled(recall: Recall, turn: Turn, reason: str) -> str:
-    """Return the reason why no model answers, and the lines of memory that fit the question best.
+    """Return the reason why no model answers, followed by the memories that fit the question best.
 
-    It is the sentence of a failed turn, so it enters no transcript, no note and no prompt.
+    The text is the failure of the turn, so no transcript, note or prompt contains it.
     """
     question = "\n".join(message.content for message in turn.user_messages)
     hits = await recall.recall(question, turn.session.owner, Filter(current=True), MAX_LINES * 2)
@@ -40,5 +40,5 @@ async def recalled(recall: Recall, turn: Turn, reason: str) -> str:
 
 
 def _is_useless(hit: Hit, turn: Turn) -> bool:
-    """Return True for a memory of this very message, and for a question."""
+    """Return True for a memory written from this message, and for a past question."""
     return hit.id in turn.written_entries if hit.turn_id is None else is_question(hit.content)

@@ -1,6 +1,6 @@
-"""Runs a turn through the systems in the order of the table, and sees to it that there is always an answer.
+"""The runner: takes a turn through the systems in table order and makes sure that it ends with a reply.
 
-Only so many turns are prepared at a time, so that nobody's message or /stop waits for all of a crowd.
+It limits how many turns build their prompts at the same time, so that a burst of messages can't delay `/stop`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from config.waiting import Gate
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
 from pipeline.models.model import DailyLimitReached
-from pipeline.order import ORDER, OnFailure, Phase, Place
+from pipeline.order import ORDER, OnFailure, Phase, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -29,44 +29,45 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PLACES = 4
-LONGEST = 1.0
-"""Seconds that anybody waits for what goes before and for the loop to be calm, and after which a place is free again
-whose turn is not ready: it waits for something outside."""
-CALM = 0.01
-"""Seconds in which the event loop gets round to everything that can go on, when it has not too much to do."""
+MAX_PREPARING_TURNS = 4
+MAX_SLOT_SECONDS = 1.0
+"""Limit both for waiting for a calm event loop and for holding a slot: a slower turn waits for something external."""
+MAX_LOOP_LAG_SECONDS = 0.01
+"""The event loop counts as calm if one round through its ready tasks takes less than this."""
 
 
 class TurnLimiter:
-    """Places for what keeps the processor and the database busy. Who waits for a model needs none.
+    """Limits how many turns use the processor and the database at the same time. Waiting for a model needs no slot.
 
-    Of five hundred turns that are prepared at once none is ready before the last, and every step of whatever comes
-    meanwhile waits for a step of each. So they begin one after the other, and only when the loop has time for more:
-    what arrives, what is stopped and what is answered goes before.
+    If five hundred turns were prepared at once, none would be ready before the last, and every other task would wait
+    for a step of each. So turns start one after the other, and only while the event loop is calm: receiving, stopping
+    and replying take priority.
 
-    longest: as LONGEST, in seconds.
+    Args:
+        count: Number of slots.
+        max_seconds: See `MAX_SLOT_SECONDS`.
     """
 
-    def __init__(self, count: int = PLACES, longest: float = LONGEST) -> None:
+    def __init__(self, count: int = MAX_PREPARING_TURNS, max_seconds: float = MAX_SLOT_SECONDS) -> None:
         self._free = asyncio.Semaphore(count)
         self._clear = Gate()
         self._ready = Gate()
-        self.longest = longest
+        self.max_seconds = max_seconds
 
     def prioritized(self) -> AbstractContextManager[None]:
-        """Let what is done in the block go before whoever has no place yet, for at most `longest` seconds."""
-        # a /stop takes a dozen steps of the database, and at each would wait for those of the turns in preparation
+        """Start no waiting turn while the block runs, for at most `max_seconds`."""
+        # A /stop makes a dozen database calls, each of which would queue behind those of the turns in preparation.
         return self._clear.shut()
 
     def closed(self) -> AbstractContextManager[None]:
-        """Let nobody in until the end of the block, however long it takes: they need what it makes ready."""
+        """Start no waiting turn until the block ends, however long it takes: the turns need what it loads."""
         return self._ready.shut()
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
-        """Wait for a place, first come first served, and hold it until the end of the block, or so many seconds."""
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait for a slot, first come first served, and hold it until the block ends or `max_seconds` have passed."""
         await self._free.acquire()
-        # the place is given back once, by the timer or at the end
+        # Either the timer or the end of the block releases the slot, but never both.
         held = True
 
         def leave() -> None:
@@ -78,9 +79,9 @@ class TurnLimiter:
         try:
             await self._ready.passed()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self.longest):
+                async with asyncio.timeout(self.max_seconds):
                     await self._calm()
-            timer = asyncio.get_running_loop().call_later(self.longest, leave)
+            timer = asyncio.get_running_loop().call_later(self.max_seconds, leave)
             try:
                 yield
             finally:
@@ -89,67 +90,69 @@ class TurnLimiter:
             leave()
 
     async def _calm(self) -> None:
-        """Wait until nothing goes before, and the event loop gets round to everything quickly."""
+        """Wait until no prioritized block runs and the event loop is calm."""
         loop = asyncio.get_running_loop()
         while True:
             await self._clear.passed()
             began = loop.time()
             await asyncio.sleep(0)
-            if self._clear.is_open and loop.time() - began < CALM:
+            if self._clear.is_open and loop.time() - began < MAX_LOOP_LAG_SECONDS:
                 return
 
 
 class PipelineError(Exception):
-    """The systems do not make a pipeline."""
+    """Raised if the systems don't match the order table."""
 
 
 class Pipeline:
-    """The systems, each at its place. observe: is shown each turn when it has ended.
+    """The systems in the order of the table.
 
-    owe: takes a turn that was answered and could not be committed.
+    Args:
+        observe: Called with each finished turn.
+        owe: Called with a turn that was answered but could not be committed, so that it is written later.
     """
 
     def __init__(
         self,
         systems: Iterable[System],
-        order: Sequence[Place] = ORDER,
+        order: Sequence[Step] = ORDER,
         observe: Callable[[Turn], None] | None = None,
         owe: Callable[[FinishedTurn], None] | None = None,
     ) -> None:
         self._owe = owe
-        self._chain = _arranged(list(systems), order)
+        self._chain = _arrange(list(systems), order)
         self._observe = observe
         self.places = TurnLimiter()
-        log.info("pipeline", systems=" -> ".join(f"{place.order} {place.system}" for place, _ in self._chain))
+        log.info("pipeline", systems=" -> ".join(f"{step.order} {step.system}" for step, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:
-        """Run a turn to its end. It ends answered, stopped or failed, and the user hears which.
+        """Run a turn until it is answered, stopped or failed. The reply tells the user which.
 
         Raises CancelledError only when the process shuts down; then nothing of the turn is committed.
         """
         with structlog.contextvars.bound_contextvars(turn=turn.id, session=turn.session.id):
             async with turn.resources:
                 await self._until_answer(turn)
-                # from here on the turn can't be stopped: it is committed whole
+                # From here on /stop has no effect: the turn is committed as a whole.
                 await self._reply(turn)
                 if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
                     await self._run_phase(turn, Phase.AFTER)
             timings = {system: round(seconds * 1000, 1) for system, seconds in turn.timings.items()}
-            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure_logged, ms=timings)
+            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.loggable_failure, ms=timings)
             if self._observe is not None:
                 self._observe(turn)
 
     async def _until_answer(self, turn: Turn) -> None:
         try:
             await self._run_phase(turn, Phase.INPUT)
-            async with self.places.one():
+            async with self.places.slot():
                 await self._run_phase(turn, Phase.PREPARE)
             await self._run_phase(turn, Phase.ANSWER)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not turn.stop_requested or task is None:
                 raise
-            # the cancellation is over: what follows must be able to wait
+            # Without this, the next await would raise CancelledError again.
             task.uncancel()
             turn.outcome = Outcome.STOPPED
         if turn.outcome is None:
@@ -158,54 +161,54 @@ class Pipeline:
     async def _reply(self, turn: Turn) -> None:
         await self._run_phase(turn, Phase.REPLY)
         if turn.committed_as is None:
-            # a full disk, for one: the answer is still worth showing
+            # The disk may be full, for example. Show the answer anyway.
             why = turn.failure or _unexpected(turn)
             texts = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
             is_delivered = await turn.channel.deliver_uncommitted("\n\n".join(part for part in texts if part))
-            # of a private talk nothing is written once it may be over
+            # A private talk may be over by the time of a later write, so it is never written late.
             if is_delivered and turn.finished is not None and not turn.session.private and self._owe is not None:
                 self._owe(turn.finished)
 
     async def _run_phase(self, turn: Turn, phase: Phase) -> None:
-        for place, system in self._chain:
-            if place.phase is not phase:
+        for step, system in self._chain:
+            if step.phase is not phase:
                 continue
             if turn.outcome is Outcome.FAILED and phase in (Phase.INPUT, Phase.PREPARE, Phase.ANSWER):
                 return
-            await self._step(turn, place, system)
+            await self._run_step(turn, step, system)
 
-    async def _step(self, turn: Turn, place: Place, system: System) -> None:
+    async def _run_step(self, turn: Turn, step: Step, system: System) -> None:
         started = time.perf_counter()
         try:
             await system.process(turn)
-        except Exception as error:  # the order table decides what a failure means
+        except Exception as error:  # The order table decides what a failure means.
             if isinstance(error, MnemeError):
                 text, loggable = str(error), error.loggable
-                log.warning("system_failed", system=place.system, error=loggable)
+                log.warning("system_failed", system=step.system, error=loggable)
             else:
                 text = _unexpected(turn)
                 loggable = in_english(text)
-                log.exception("system_failed", system=place.system)
-            if place.on_failure is OnFailure.ABORT:
+                log.exception("system_failed", system=step.system)
+            if step.on_failure is OnFailure.ABORT:
                 turn.outcome = Outcome.FAILED
-                turn.failure, turn.failure_logged = text, loggable
+                turn.failure, turn.loggable_failure = text, loggable
                 turn.is_over_limit = isinstance(error, DailyLimitReached)
         finally:
-            turn.timings[place.system] = time.perf_counter() - started
+            turn.timings[step.system] = time.perf_counter() - started
 
 
 def _unexpected(turn: Turn) -> str:
     return _("Something went wrong on my side: send /retry, or look for turn {id} in the log.", id=turn.id)
 
 
-def _arranged(systems: list[System], order: Sequence[Place]) -> list[tuple[Place, System]]:
-    orders = Counter(place.order for place in order)
-    doubled = [place for place in order if orders[place.order] > 1]
-    if doubled:
-        named = ", ".join(f"{place.order} {place.system}" for place in doubled)
-        raise PipelineError(f"Two systems have the same order: {named}.")
+def _arrange(systems: list[System], order: Sequence[Step]) -> list[tuple[Step, System]]:
+    orders = Counter(step.order for step in order)
+    duplicates = [step for step in order if orders[step.order] > 1]
+    if duplicates:
+        listed = ", ".join(f"{step.order} {step.system}" for step in duplicates)
+        raise PipelineError(f"Two systems have the same order: {listed}.")
     by_name = {system.name: system for system in systems}
-    expected, actual = sorted(place.system for place in order), sorted(system.name for system in systems)
+    expected, actual = sorted(step.system for step in order), sorted(system.name for system in systems)
     if expected != actual:
         raise PipelineError(f"The pipeline needs each of {expected} once, and got {actual}.")
-    return [(place, by_name[place.system]) for place in sorted(order, key=lambda p: p.order)]
+    return [(step, by_name[step.system]) for step in sorted(order, key=lambda step: step.order)]

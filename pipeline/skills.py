@@ -1,8 +1,8 @@
-"""Skills: folders with a SKILL.md that says how something is done, in the open form of agentskills.io.
+"""Skills: folders with a SKILL.md that explains how to do something, in the open format of agentskills.io.
 
-Their names and descriptions stand in the prompt; the rest is read by a tool, as text by others. Nothing in a skill is
-ever run. A skill comes here by the hand of the bot's owner alone: put into the folder, sent as a zip file and agreed
-to, or written out of a workflow that the bot has learned.
+The prompt lists their names and descriptions. The model reads the rest with a tool, as foreign text. Nothing in a skill
+is ever executed. Only the bot's owner can add a skill: by putting it into the folder, by sending a zip file and
+confirming it, or by exporting a workflow that the bot has learned.
 """
 
 from __future__ import annotations
@@ -27,30 +27,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FOLDER = "skills"
-"""Under the data directory."""
+"""The folder's name in the data directory."""
 SKILL_FILE = "SKILL.md"
-LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
-"""Characters, as the specification has them."""
+MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
+"""Limits of the specification."""
 MAX_MATTER_CHARS = 6_000
 MAX_MATTER_DEPTH = 6
-"""The size of the front matter of a SKILL.md. The specification asks for some hundred characters."""
-PROMPT_TOKENS = 200
-"""What the names and descriptions of all skills may cost in each request."""
+"""Limits of the front matter of a SKILL.md. The specification needs a few hundred characters."""
+MAX_PROMPT_TOKENS = 200
+"""Limit for the names and descriptions of all skills in a request."""
 PROMPT_HEADER = "# Skills\nBefore you do what one of them is for, read it with skill_read:"
-SHORTER = (LONGEST_DESCRIPTION, 240, 120, 60)
-"""Characters of a description that are shown, tried in this order until all skills fit."""
-LARGEST_FILE = 256_000
-"""Bytes of a text that is read."""
-LARGEST_ZIP, MOST_FILES = 4_000_000, 100
-"""Bytes of a skill's zip file, and of all that is in it; and how many files that may be."""
+DESCRIPTION_LIMITS = (MAX_DESCRIPTION_CHARS, 240, 120, 60)
+"""Maximum description lengths in characters, tried in this order until all skills fit into the prompt."""
+MAX_FILE_BYTES = 256_000
+MAX_PACKAGE_BYTES, MAX_FILES = 4_000_000, 100
+"""Limits for a skill's zip file, both packed and unpacked."""
 _MAX_ENTRIES = 10_000
-"""Entries of a zip file that is opened to look for a skill, with those that other programs add."""
+"""A zip file with more entries is not searched for a skill. Includes entries such as those that macOS adds."""
 _FENCE = "---"
 _BROKEN = (*BROKEN_ZIP, ValueError)
 
 
 class SkillRefused(MnemeError):
-    """Something is no skill that can be kept or read: the sentence says why."""
+    """Raised with the reason why a skill can't be stored or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,11 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class SkillPackage:
-    """A skill in a zip file. files: their bytes, by their names inside of the skill's folder."""
+    """A skill in a zip file.
+
+    Attributes:
+        files: The content of each file by its path in the skill's folder.
+    """
 
     skill: Skill
     files: dict[str, bytes]
@@ -72,20 +75,20 @@ class SkillPackage:
 
 
 class Skills:
-    """The skills of this installation, in one folder. What is changed there by hand holds from the next message on."""
+    """The skills of this installation, in one folder. Manual changes take effect with the next message."""
 
     def __init__(self, data_directory: Path) -> None:
         self._root = data_directory / FOLDER
         self._read: dict[tuple[Path, int, int], Skill | str] = {}
 
     async def all(self) -> list[Skill]:
-        return [skill for skill in (await asyncio.to_thread(self.look)).values() if isinstance(skill, Skill)]
+        return [skill for skill in (await asyncio.to_thread(self.scan)).values() if isinstance(skill, Skill)]
 
-    def look(self) -> dict[str, Skill | str]:
-        """Return the skill in each folder, or why there is none. Blocking; files that have changed are read again."""
+    def scan(self) -> dict[str, Skill | str]:
+        """Return the skill in each folder, or the reason why it has none. Reads changed files again. Blocking."""
         try:
             folders = sorted(path for path in self._root.iterdir() if path.is_dir() and not path.name.startswith("."))
-        except OSError:  # most installations have none
+        except OSError:  # Most installations have no such folder.
             return {}
         found: dict[str, Skill | str] = {}
         read: dict[tuple[Path, int, int], Skill | str] = {}
@@ -93,7 +96,7 @@ class Skills:
             try:
                 state = (folder / SKILL_FILE).stat()
                 key = (folder, state.st_mtime_ns, state.st_size)
-                # a refused one is not parsed again with each message either
+                # The reason is cached too, so that a broken skill isn't parsed for each message.
                 read[key] = found[folder.name] = self._read.get(key) or _skill_or_reason(folder)
             except OSError:
                 found[folder.name] = _("it has no {file} that can be read", file=SKILL_FILE)
@@ -101,28 +104,28 @@ class Skills:
         return found
 
     async def text(self, name: str, file: str = SKILL_FILE) -> str:
-        """A text file of a skill, and which others there are. Raises SkillRefused."""
+        """Return the text of a skill's file, followed by the names of its other files. Raises SkillRefused."""
         return await asyncio.to_thread(self._text, name.strip(), file.strip() or SKILL_FILE)
 
     def _text(self, name: str, file: str) -> str:
-        usable = [found.name for found in self.look().values() if isinstance(found, Skill)]
+        usable = [found.name for found in self.scan().values() if isinstance(found, Skill)]
         if name not in usable:
             raise SkillRefused(f"there is no skill {name[:80]!r}; there are: {', '.join(usable) or 'none'}")
         folder = (self._root / name).resolve()
         path = (folder / file).resolve() if stays_inside(file) else None
-        # a link inside of a skill leads nowhere else either
+        # The path is resolved, so a symlink can't lead out of the skill's folder either.
         if path is None or not path.is_relative_to(folder) or not path.is_file():
             raise SkillRefused(f"the skill {name} has no file {file[:80]!r}; it has: {', '.join(_names(folder))}")
         with path.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE or b"\0" in content:
+            content = opened.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES or b"\0" in content:
             raise SkillRefused(f"{file} is no text, or too long to be read")
         text = valid_text(content.decode("utf-8", "replace"))
         others = [other for other in _names(folder) if other not in (file, SKILL_FILE)]
         return f"{text.rstrip()}\n\n[other files: {', '.join(others)}]" if others else text.rstrip()
 
     async def keep(self, package: SkillPackage) -> None:
-        """Keep a skill, whole or not at all. Raises SkillRefused where there is one of its name."""
+        """Store a skill atomically. Raises SkillRefused if a skill with its name exists."""
         await asyncio.to_thread(self._keep, package)
 
     def _keep(self, package: SkillPackage) -> None:
@@ -140,7 +143,7 @@ class Skills:
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     path.write_bytes(content)
                     path.chmod(0o600)
-                # in one step, so that half a skill is never seen
+                # The rename is atomic, so no reader sees half a skill.
                 made.rename(target)
         except OSError as error:
             raise SkillRefused(
@@ -148,29 +151,29 @@ class Skills:
             ) from error
 
     def remove(self, name: str) -> None:
-        """Remove a skill. Blocking. Raises SkillRefused where there is none of that name."""
-        if name not in self.look():
+        """Remove a skill. Blocking. Raises SkillRefused if no skill has that name."""
+        if name not in self.scan():
             raise SkillRefused(f"There is no skill {name!r}: see `mneme skills list`.")
         path = self._root / name
-        if path.is_symlink():  # what it leads to is somebody else's
+        if path.is_symlink():  # The target of the link is not Mneme's to delete.
             path.unlink()
         else:
             shutil.rmtree(path)
 
 
 def skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple[str, list[str]]:
-    """What the prompt says of skills within PROMPT_TOKENS, and the names of those that it has no room for."""
+    """Return the list of skills for the prompt, and the names of those that don't fit into MAX_PROMPT_TOKENS."""
     if not skills:
         return "", []
-    # descriptions are cut before a skill is left out
-    for characters in SHORTER:
+    # Shorten all descriptions before leaving out a skill.
+    for characters in DESCRIPTION_LIMITS:
         lines = [f"- {skill.name}: {in_line(skill.description, characters)}" for skill in skills]
-        if tokens("\n".join([PROMPT_HEADER, *lines])) <= PROMPT_TOKENS:
+        if tokens("\n".join([PROMPT_HEADER, *lines])) <= MAX_PROMPT_TOKENS:
             return "\n".join([PROMPT_HEADER, *lines]), []
     shown = [PROMPT_HEADER]
     left_out: list[str] = []
     for skill, line in zip(skills, lines, strict=True):
-        if tokens("\n".join([*shown, line])) <= PROMPT_TOKENS:
+        if tokens("\n".join([*shown, line])) <= MAX_PROMPT_TOKENS:
             shown.append(line)
         else:
             left_out.append(skill.name)
@@ -182,12 +185,15 @@ def is_zip(content: bytes) -> bool:
 
 
 def read_package(content: bytes) -> SkillPackage | None:
-    """The skill in a zip file, at its top or in its one folder; None without SKILL.md. Raises SkillRefused."""
+    """Read the skill in a zip file, either at the top or in a folder. Return None if it has no SKILL.md.
+
+    Raises SkillRefused if the skill breaks a rule.
+    """
     try:
         if count_entries(io.BytesIO(content)) > _MAX_ENTRIES:
             return None
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except _BROKEN:  # it may be anything, such as a damaged document of an office program
+    except _BROKEN:  # It may be any file, such as a damaged office document.
         return None
     try:
         with archive:
@@ -197,7 +203,7 @@ def read_package(content: bytes) -> SkillPackage | None:
             if place is None or len(place.parts) > 1:
                 return None
             _require_plain(entries, content)
-            files = _unpacked(archive, entries, place)
+            files = _unpack(archive, entries, place)
     except _BROKEN as error:
         raise SkillRefused(_("This zip file is damaged or locked, so nothing of it was kept.")) from error
     return SkillPackage(read_skill(files[SKILL_FILE].decode("utf-8", "replace")), files)
@@ -207,39 +213,39 @@ def _require_plain(entries: Sequence[zipfile.ZipInfo], content: bytes) -> None:
     for entry in entries:
         if not (stays_inside(entry.filename) and is_plain(entry)):
             raise SkillRefused(_("A file in this zip file is a link or leads elsewhere, so nothing of it was kept."))
-    # where case makes no difference, two such names are one file
+    # On some file systems, names that differ only in case are the same file.
     names = {entry.filename.casefold() for entry in entries}
     unpacked = sum(entry.file_size for entry in entries)
-    if len(entries) > MOST_FILES or len(names) < len(entries) or max(len(content), unpacked) > LARGEST_ZIP:
+    if len(entries) > MAX_FILES or len(names) < len(entries) or max(len(content), unpacked) > MAX_PACKAGE_BYTES:
         raise SkillRefused(
             _(
                 "A skill has at most {files} files and {size} MB, so nothing of this zip file was kept.",
-                files=MOST_FILES,
-                size=LARGEST_ZIP // 1_000_000,
+                files=MAX_FILES,
+                size=MAX_PACKAGE_BYTES // 1_000_000,
             )
         )
 
 
-def _unpacked(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], place: PurePosixPath) -> dict[str, bytes]:
+def _unpack(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], place: PurePosixPath) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for entry in entries:
         path = PurePosixPath(entry.filename)
         if not path.is_relative_to(place):
             continue
-        with archive.open(entry) as opened:  # what unpacks to more than it claims is no zip file, says the library
-            files[path.relative_to(place).as_posix()] = opened.read(LARGEST_ZIP + 1)
+        with archive.open(entry) as opened:  # The library refuses an entry that is larger than it claims.
+            files[path.relative_to(place).as_posix()] = opened.read(MAX_PACKAGE_BYTES + 1)
     return files
 
 
 def _is_clutter(entry: zipfile.ZipInfo) -> bool:
-    """Whether it is a folder, or what macOS adds to each zip file."""
+    """Return True for a folder and for the files that macOS adds to zip files."""
     return entry.is_dir() or entry.filename.startswith("__MACOSX/") or entry.filename.endswith(".DS_Store")
 
 
 def read_skill(text: str) -> Skill:
-    """Read the skill that a SKILL.md describes. Raises SkillRefused if its front matter breaks the specification."""
-    # no more than the front matter is cut into lines: the file may have a hundred thousand
-    lines = text[: MAX_MATTER_CHARS + 2 * LONGEST_NAME].removeprefix("\ufeff").splitlines()
+    """Parse the front matter of a SKILL.md. Raises SkillRefused if it breaks the specification."""
+    # Split only the beginning, since the file may have a hundred thousand lines.
+    lines = text[: MAX_MATTER_CHARS + 2 * MAX_NAME_CHARS].removeprefix("\ufeff").splitlines()
     closing = next((at for at, line in enumerate(lines) if at and line.rstrip() == _FENCE), 0)
     if not lines or lines[0].rstrip() != _FENCE or not closing:
         raise SkillRefused(
@@ -248,36 +254,36 @@ def read_skill(text: str) -> Skill:
     matter = _front_matter("\n".join(lines[1:closing]))
     name, description = matter.get("name"), matter.get("description")
     if not isinstance(name, str) or not is_name(name):
-        shown = visible_text(name[:LONGEST_NAME]) if isinstance(name, str) else type(name).__name__
+        shown = visible_text(name[:MAX_NAME_CHARS]) if isinstance(name, str) else type(name).__name__
         raise SkillRefused(
             _(
                 "The name of a skill has up to {n} small letters, digits and single hyphens, and {name!r} is none.",
-                n=LONGEST_NAME,
+                n=MAX_NAME_CHARS,
                 name=shown,
             )
         )
     plain = " ".join(visible_text(description).split()) if isinstance(description, str) else ""
-    if not 0 < len(plain) <= LONGEST_DESCRIPTION:
-        raise SkillRefused(_("The description of a skill has 1 to {n} characters.", n=LONGEST_DESCRIPTION))
+    if not 0 < len(plain) <= MAX_DESCRIPTION_CHARS:
+        raise SkillRefused(_("The description of a skill has 1 to {n} characters.", n=MAX_DESCRIPTION_CHARS))
     return Skill(unicodedata.normalize("NFKC", name), plain)
 
 
 def _front_matter(text: str) -> dict[str, object]:
-    """Parse front matter: a mapping of texts, lists and mappings. Raises SkillRefused if it is anything else.
+    """Parse front matter into strings, lists and mappings. Raises SkillRefused if that is impossible.
 
-    A text stays one, whatever it looks like: a number of 6,000 digits is no number here. Anchors are refused before
-    the parser repeats what an alias stands for, and so is deep nesting.
+    Scalars stay strings, so a number of 6,000 digits is never converted. Anchors are refused before the parser can
+    expand an alias, and deep nesting is refused too.
     """
-    import yaml  # needs its tenth of a second only if there are skills
+    import yaml  # The import takes a tenth of a second, and most installations have no skills.
 
     try:
         depth = 0
-        # events come one by one, so that the parser is stopped at the first that is refused
+        # Events are parsed lazily, so the parser stops at the first refused one.
         for event in yaml.parse(text, Loader=yaml.BaseLoader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_MATTER_DEPTH or getattr(event, "anchor", None) is not None:
                 raise SkillRefused(_("The first lines of {file} can't be read.", file=SKILL_FILE))
-        matter = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  # it makes texts, lists and mappings only
+        matter = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  # BaseLoader creates only strings, lists and mappings.
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise SkillRefused(_("The first lines of {file} can't be read.", file=SKILL_FILE)) from error
     return matter if isinstance(matter, dict) else {}
@@ -286,16 +292,16 @@ def _front_matter(text: str) -> dict[str, object]:
 def is_name(name: str) -> bool:
     plain = unicodedata.normalize("NFKC", name)
     parts = plain.split("-")
-    return len(plain) <= LONGEST_NAME and plain == plain.lower() and all(part.isalnum() for part in parts)
+    return len(plain) <= MAX_NAME_CHARS and plain == plain.lower() and all(part.isalnum() for part in parts)
 
 
-def package_of(name: str, description: str, body: str) -> SkillPackage:
-    """A skill of one text. name: anything, of which a name is made. Raises SkillRefused."""
+def make_package(name: str, description: str, body: str) -> SkillPackage:
+    """Create a skill with only a SKILL.md. `name` is converted to a valid name. Raises SkillRefused."""
     import yaml
 
     parts = "".join(c if c.isalnum() else " " for c in unicodedata.normalize("NFKC", name).lower()).split()
-    plain = "-".join(parts)[:LONGEST_NAME].strip("-")
-    matter = {"name": plain, "description": in_line(description, LONGEST_DESCRIPTION - 1)}
+    plain = "-".join(parts)[:MAX_NAME_CHARS].strip("-")
+    matter = {"name": plain, "description": in_line(description, MAX_DESCRIPTION_CHARS - 1)}
     front = yaml.safe_dump(matter, allow_unicode=True, sort_keys=False, width=1 << 16)
     text = f"{_FENCE}\n{front}{_FENCE}\n\n{body.strip()}\n"
     return SkillPackage(read_skill(text), {SKILL_FILE: text.encode()})
@@ -303,20 +309,20 @@ def package_of(name: str, description: str, body: str) -> SkillPackage:
 
 def _skill_or_reason(folder: Path) -> Skill | str:
     try:
-        return _skill_in(folder)
+        return _read_skill_folder(folder)
     except SkillRefused as error:
         return str(error)
 
 
-def _skill_in(folder: Path) -> Skill:
+def _read_skill_folder(folder: Path) -> Skill:
     with (folder / SKILL_FILE).open("rb") as file:
-        skill = read_skill(file.read(LARGEST_FILE).decode("utf-8", "replace"))
+        skill = read_skill(file.read(MAX_FILE_BYTES).decode("utf-8", "replace"))
     if skill.name != unicodedata.normalize("NFKC", folder.name):
         raise SkillRefused(_("its folder has to be called {name}", name=skill.name))
     return skill
 
 
 def _names(folder: Path) -> list[str]:
-    files = islice((path for path in folder.rglob("*") if path.is_file()), MOST_FILES)
-    # a name on disk may be any bytes
+    files = islice((path for path in folder.rglob("*") if path.is_file()), MAX_FILES)
+    # File names may be invalid UTF-8.
     return sorted(visible_text(path.relative_to(folder).as_posix()) for path in files)

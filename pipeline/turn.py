@@ -1,4 +1,4 @@
-"""A turn: one incoming message, or several merged ones, on its way through the systems."""
+"""The state of a turn: one message, or several merged ones, as it passes through the pipeline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Turn:
-    """What the systems read and write. A field is written by the one system named beside it."""
+    """The state that the systems share. The comment after a field names the system that writes it."""
 
     id: str
     session: Session
@@ -36,13 +36,13 @@ class Turn:
     stop_requested: bool = False
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
-    given_up: bool = False  # InputSanitizing: the program was killed over it, so the log keeps it and no model sees it
+    given_up: bool = False  # InputSanitizing, ToolLoop: the message stays in the log, but no model sees it again
     model: ChatModel | None = None  # InputSanitizing
-    transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
+    transcript: Transcript | None = None  # AutoCompaction, or ContextBuilding if that failed
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
-    found: Message | None = None  # ContextBuilding: what was recalled for the message
-    heard: list[Heard] = field(default_factory=list)  # AutoCapture: what a model judges after the turn
+    recalled_message: Message | None = None  # ContextBuilding: the memories shown with the new message
+    heard: list[Heard] = field(default_factory=list)  # AutoCapture: statements that a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
     recalled_notes: tuple[int, ...] = ()  # ContextBuilding
@@ -50,48 +50,49 @@ class Turn:
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop
     partial: str = ""  # ToolLoop, while the answer streams
-    notices: list[Notice] = field(default_factory=list)  # any: under the reply
-    outcome: Outcome | None = None  # ToolLoop, the runner
-    failure: str | None = None  # the runner
-    is_over_limit: bool = False  # the runner: it failed since the day's tokens are used up
-    failure_logged: str | None = None  # the runner: the same, without what a person has sent
+    notices: list[Notice] = field(default_factory=list)  # Any system: shown below the reply
+    outcome: Outcome | None = None  # The runner
+    failure: str | None = None  # The runner
+    is_over_limit: bool = False  # The runner: the turn failed because today's tokens are used up
+    loggable_failure: str | None = None  # The runner: the failure without any text from the user
     reply: str = ""  # ReplyDelivery
     finished: FinishedTurn | None = None  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
-    timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
-    resources: AsyncExitStack = field(default_factory=AsyncExitStack)  # any: what the runner gives back at the end
+    timings: dict[str, float] = field(default_factory=dict)  # The runner: seconds by system
+    resources: AsyncExitStack = field(default_factory=AsyncExitStack)  # Any system: closed when the turn ends
 
     @property
     def task(self) -> TaskRun | None:
-        """The task by the clock that the turn is; None for what a person sent. A task comes alone."""
+        """The scheduled task that this turn runs, or None for a message. A task is never merged with messages."""
         return self.arrivals[0].task
 
     @property
-    def talking(self) -> ChatModel:
-        assert self.model is not None, "InputSanitizing gives it"  # noqa: S101  # or ends the turn: the order table
+    def chat_model(self) -> ChatModel:
+        # Without a model InputSanitizing fails, which aborts the turn.
+        assert self.model is not None, "InputSanitizing gives it"  # noqa: S101
         return self.model
 
     @property
     def provenance(self) -> Provenance:
-        """The worst of what the turn itself brought in: what was sent, and what tools quoted."""
+        """The least trusted provenance among the new messages and the tool results."""
         return worst(message.provenance for message in (*self.user_messages, *self.produced))
 
     @property
-    def citable(self) -> tuple[Message, ...]:
-        """All that the model reads, each with where it came from: what a write may cite, and what may not be cited."""
-        read = [self.found] if self.found is not None else []
+    def citable_messages(self) -> tuple[Message, ...]:
+        """Everything that the model reads in this turn, with its provenance. The quotes of writes are checked in it."""
+        read = [self.recalled_message] if self.recalled_message is not None else []
         if self.transcript is not None:
             summary, provenance = self.transcript.summary, self.transcript.summary_provenance
             read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance.kept)] if summary else []
-            # without the turn that is run again
+            # A retry does not see the turn that it replaces.
             read += [m for m in self.transcript.messages if m.turn_id is None or m.turn_id != self.replaces_turn]
         return (*read, *self.user_messages, *self.produced)
 
     def provenance_of(self, answer: str) -> Provenance | None:
-        """The worst provenance of an answer: of words that the turn brought in, or that the answer repeats."""
+        """Return the provenance of an answer: foreign if the turn read foreign text or the answer repeats some."""
         if self.provenance.is_foreign:
             return self.provenance
-        return Provenance.FOREIGN if len(foreign_words(answer, self.citable)) > MOST_BORROWED else None
+        return Provenance.FOREIGN if len(foreign_words(answer, self.citable_messages)) > MOST_BORROWED else None
 
 
 class System(Protocol):
@@ -100,4 +101,4 @@ class System(Protocol):
         """The system's name in the order table and the log."""
 
     async def process(self, turn: Turn) -> None:
-        """Do this step. Raises to fail; the order table says what a failure means."""
+        """Run this step. If it raises, the order table decides whether the turn is aborted."""

@@ -144,7 +144,7 @@ def offer_local_server(
     if not servers:
         return False
     server = servers[0]
-    address = f"{server.name} runs on this machine and has {server.listed(6)}."
+    address = f"{server.name} runs on this machine and has {server.summarize(6)}."
     # Settings are only written after the user has agreed.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)

@@ -19,7 +19,7 @@ from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
 from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
-from config.process import ask_for_handles, program_version
+from config.process import program_version, raise_handle_limit
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ async def _run(settings: Settings) -> None:
     from memory.clock import system_clock
     from memory.store.data_lock import only_runner
 
-    ask_for_handles()
+    raise_handle_limit()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
         if (replica := create_replica(settings, system_clock)) is not None:

@@ -169,7 +169,7 @@ def list_skills() -> None:
     from pipeline.skills import FOLDER, Skill, Skills
 
     folder = load_settings_with_logging(quiet=True).mneme_data_dir
-    found = Skills(folder).look()
+    found = Skills(folder).scan()
     if not found:
         typer.echo(f"There are none in {folder / FOLDER}.", err=True)
     for name, skill in found.items():

@@ -14,7 +14,7 @@ from memory.imports.importing import describe, format_left_out
 from memory.imports.memories import is_list
 from memory.imports.source import on_disk
 from memory.messages import Role
-from pipeline.skills import package_of, read_package
+from pipeline.skills import make_package, read_package
 
 if TYPE_CHECKING:
     from bot.jobs.background import BackgroundImportLearning
@@ -110,7 +110,7 @@ class SkillCommands:
                 _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
             )
         description = " ".join(entry.content.split())[:MAX_DESCRIPTION_CHARS]
-        return await self._keep(package_of(entry.name, description, entry.content))
+        return await self._keep(make_package(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:
         await self.skills.keep(package)

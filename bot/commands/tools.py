@@ -68,7 +68,7 @@ class ToolCommands:
     async def tools(self, call: CommandCall) -> str:
         chat = call.session.address.owner
         if call.argument == RESET:
-            await self._approvals.ask_anew(chat)
+            await self._approvals.forget_answers(chat)
             return _("I ask again before I run a tool that changes something.")
         if call.argument:
             raise WrongArgument(_("/tools shows the tools, /tools reset has me ask again before I run them."))

@@ -58,7 +58,7 @@ async def check_settings(context: DoctorContext) -> list[Finding]:
 
 async def check_skills(context: DoctorContext) -> list[Finding]:
     """Check the skills, and whether the prompt has room for all of them."""
-    found = Skills(context.settings.mneme_data_dir).look()
+    found = Skills(context.settings.mneme_data_dir).scan()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
         warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from config.models import ModelCatalogue
     from config.settings import Settings
     from memory.clock import Clock
-    from pipeline.models.probe import Probed, Trial
+    from pipeline.models.probe import ProbeResult, Trial
     from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_TIMEOUT_SECONDS = 10.0
@@ -228,7 +228,7 @@ async def check_lightrag(context: DoctorContext) -> list[Finding]:
         return [failed_with_error("LightRAG", error)]
     graph = create_lightrag(settings)
     try:
-        trouble = await graph.trouble()
+        trouble = await graph.check()
     finally:
         await graph.close()
     if trouble is not None:
@@ -278,7 +278,7 @@ def _report_trial(part: str, trial: Trial) -> Finding:
 
 
 def _report_model(
-    part: str, name: str, probed: Probed, configured: int | None, refused_tools: Collection[str]
+    part: str, name: str, probed: ProbeResult, configured: int | None, refused_tools: Collection[str]
 ) -> Finding:
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"

@@ -193,7 +193,7 @@ class Replication:
                 await asyncio.to_thread(shutil.rmtree, local_state(self._database.path) / "ltx", ignore_errors=True)
 
     async def _keep_alive(self, socket: Path) -> None:
-        backoff = Backoff(longest=60)
+        backoff = Backoff(max_seconds=60)
         while True:
             async with self._changing:
                 process = await self._begin(socket)

@@ -29,7 +29,7 @@ from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
 from memory.text.sought import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import stats_tool
-from pipeline.tools.memory_recall import MOST_QUERIES
+from pipeline.tools.memory_recall import MAX_QUERIES
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class MemoryTools:
             Texts,
             Field(
                 min_length=1,
-                max_length=MOST_QUERIES,
+                max_length=MAX_QUERIES,
                 validation_alias=AliasChoices("queries", "query"),
                 description="questions or words, each looked up by itself; the name of a memory reads it whole",
             ),

@@ -33,7 +33,7 @@ from memory.store.database import Database
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
-from pipeline.models.probe import Probed, listed_models, probe
+from pipeline.models.probe import ProbeResult, list_models, probe
 from pipeline.tools.mcp.config import PRESETS, read_config
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
     embedded = [model for model in fitting if model.is_measured]
     embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
     lines = [
-        f"{server.name} on this machine ({server.listed(MAX_NAMED_MODELS)}): "
+        f"{server.name} on this machine ({server.summarize(MAX_NAMED_MODELS)}): "
         "free, private; quality and memory are its model's."
         for server in servers
     ]
@@ -121,11 +121,11 @@ def _ask_endpoint() -> Chosen:
     while not key and url is None:
         key = ask_secret("OpenAI needs a key: API key (not shown)")
     endpoint = Endpoint(url, key or NO_KEY)
-    names = asyncio.run(listed_models(endpoint))
+    names = asyncio.run(list_models(endpoint))
     if not names and url is not None and not urlsplit(url).path:
         # Most servers have their API under /v1, which users often omit
         below = Endpoint(f"{url}/v1", endpoint.api_key)
-        names = asyncio.run(listed_models(below))
+        names = asyncio.run(list_models(below))
         endpoint = below if names else endpoint
     if names:
         say(f"There, at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
@@ -136,7 +136,7 @@ def _check_model(chosen: Chosen, settings: Settings) -> bool:
     """Test a model and print what works, or why it doesn't. Return True if it answers."""
     endpoint, model = chosen
 
-    async def check() -> Probed:
+    async def check() -> ProbeResult:
         database = await Database.open(settings.database_file)
         try:
             store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None

@@ -1,1 +1,1 @@
-"""What makes vectors of texts: a small model on this machine, or one behind an OpenAI-compatible endpoint."""
+"""Embedders: a small model on this machine, or a model behind an OpenAI-compatible endpoint."""

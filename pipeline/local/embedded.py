@@ -1,9 +1,9 @@
-"""The embedded model: a model on this machine behind the same kind of interface as a hosted one.
+"""The embedded model: a model on this machine with the same API as a hosted one.
 
-llama.cpp's server runs in a child process, not in the bot's own. Loading a model holds Python's global lock
-for seconds, which would stop the whole bot; a crash in native code or the system's out-of-memory killer takes
-the child only; stopping gives all memory back at once; and what native code prints stays out of the bot's
-output. The child reads its standard input and ends when that ends, so it cannot outlive even a killed bot.
+llama.cpp's server runs in a child process. In the bot's own process, loading a model would hold Python's global lock
+for seconds, a crash in native code or the out-of-memory killer would end the bot, and native code would print to its
+output. Stopping the child also releases all memory at once. The child exits when its standard input ends, so it never
+outlives the bot.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ import structlog
 from config.models import EmbeddedModel, chat_template
 from config.texts import _
 from pipeline.child import JsonChild
-from pipeline.local.engine import EmbeddedModelError, check_package, engine_failure
+from pipeline.local.engine import EmbeddedModelError, check_package, explain_engine_failure
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
-_MOST_THREADS = 4
+_MAX_THREADS = 4
 log = structlog.get_logger(__name__)
 
-# how long keeping or taking up what was read may take; the engine does neither while it answers
+# Timeout for saving or restoring the prompt state. The engine does neither while it answers.
 _STATE_SECONDS = 5.0
 _STOP_SECONDS = 5.0
 _DEATH_SECONDS = 2.0
@@ -38,8 +38,8 @@ _LOGGED_ERROR = re.compile(r"^[\d.]+ E (?:\S+: )?(.+)$", re.MULTILINE)
 _OUT_OF_MEMORY = re.compile(r"insufficient memory|failed to allocate|std::bad_alloc")
 
 
-def _killed_for_memory() -> int:
-    """How many processes the system has killed since its start because memory ran out; 0 where it does not say."""
+def _count_oom_kills() -> int:
+    """Return how many processes the out-of-memory killer has killed since boot, or 0 if that is unknown."""
     with contextlib.suppress(OSError):
         if match := re.search(r"^oom_kill (\d+)$", _MEMORY_EVENTS.read_text(encoding="ascii"), re.MULTILINE):
             return int(match[1])
@@ -47,16 +47,16 @@ def _killed_for_memory() -> int:
 
 
 class _ModelProcess(JsonChild):
-    """The process that holds the model, with the end of its log and what is to be known of its death."""
+    """The process that runs the model, with its log."""
 
     def __init__(self) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # It is closed with the process.
         super().__init__(_CHILD, log=self._log)
-        self._killed_before = _killed_for_memory()
+        self._oom_kills_before = _count_oom_kills()
 
     @property
     def was_killed_for_memory(self) -> bool:
-        return _killed_for_memory() > self._killed_before
+        return _count_oom_kills() > self._oom_kills_before
 
     def log_tail(self) -> str:
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
@@ -68,11 +68,14 @@ class _ModelProcess(JsonChild):
 
 
 class PromptState:
-    """What the embedded model has read so far, kept from one run to the next: the state of its one slot.
+    """The state of the engine's only slot, saved between runs so that the prompt isn't evaluated again.
 
-    Reading a prompt again is most of what the first answer after a start takes. The file is there only while the model
-    is not running; it holds the last conversation in the engine's own form, so only its owner may read it, and what
-    deletes everything deletes it too. `folder` is where the engine is told to keep such files.
+    Evaluating the prompt takes most of the time of the first answer after a start. The file exists only while the model
+    is not running. It contains the last conversation in the engine's format, so only its owner may read it, and
+    `/forget all` deletes it too.
+
+    Args:
+        folder: The folder that the engine may write such files to.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -80,9 +83,9 @@ class PromptState:
         self._path = folder / name
 
     async def save(self, base_url: str, api_key: str) -> None:
-        """Keep what the slot holds. A failure costs time at the next start and nothing else."""
+        """Save the state of the slot. A failure only makes the next start slower."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # made before the engine writes it, so that nobody else may read it
+        # Create the file before the engine does, to restrict its permissions.
         self._path.touch(mode=0o600)
         if not await self._act("save", base_url, api_key):
             self.forget()
@@ -114,20 +117,22 @@ class PromptState:
 
 
 class EmbeddedServer:
-    """A local model that is started when it is first needed and serves chat completions on a loopback port.
+    """A local model that is started on demand and serves chat completions on a loopback port.
 
-    ``start`` may be called before every request: it costs nothing while the model runs, and starts it again
-    if it has died. ``api_key`` is a random token that every request must carry, so that no other user of the
-    machine can use the port.
+    Call `start` before every request: it costs nothing while the model runs, and restarts the model if it has died.
+    Every request must carry `api_key`, a random token that keeps other users of the machine out.
 
-    Closing a request's connection stops the work on it within about two seconds. With openai that means closing
-    the stream: its headers come at once, so a task that is cancelled later already holds one, and an unclosed
-    stream is worked on to its end. The server now and then closes a connection just after a streamed answer, so
-    a client must be free to repeat a request that got no response (openai's ``max_retries`` of 1 or more).
+    Closing a request's connection stops the work on it within about two seconds. With the SDK of OpenAI, close the
+    stream: its headers arrive at once, so a task that is cancelled later already has one, and an unclosed stream runs
+    to its end. Sometimes the server closes a connection just after a streamed answer, so clients must repeat a request
+    without a response (`max_retries` of 1 or more).
 
-    ``threads`` is the number of cores to compute with (default: all, at most 4), ``load_seconds`` how long loading
-    may take, ``state`` where what it has read is kept while it does not run (None: nowhere). One request is answered
-    at a time: each more would take the memory of a whole context.
+    The server answers one request at a time, since each further one would need the memory of a whole context.
+
+    Args:
+        threads: Number of cores to use. The default is all, but at most 4.
+        load_seconds: Timeout for loading the model.
+        state: Stores the prompt state while the model doesn't run. None stores nothing.
     """
 
     def __init__(
@@ -142,7 +147,7 @@ class EmbeddedServer:
         self.model = model
         self.weights = weights
         self.api_key = secrets.token_urlsafe(24)
-        self._threads = threads if threads is not None else min(os.cpu_count() or 1, _MOST_THREADS)
+        self._threads = threads if threads is not None else min(os.cpu_count() or 1, _MAX_THREADS)
         self._load_seconds = load_seconds
         self._state = state
         self._lock = asyncio.Lock()
@@ -154,12 +159,12 @@ class EmbeddedServer:
         return self._child.pid if self._child is not None else None
 
     async def start(self) -> str:
-        """Have the model running and return its base URL, such as ``http://127.0.0.1:40000/v1``.
+        """Start the model if needed and return its base URL, such as `http://127.0.0.1:40000/v1`.
 
-        Takes as long as loading does, without blocking the event loop; being cancelled ends a load under way.
-        EmbeddedModelError says what is missing or what went wrong.
+        Waits until the model is loaded, without blocking the event loop. Cancelling stops the load. Raises
+        EmbeddedModelError.
         """
-        # one load at a time: a second one would take the memory twice
+        # A second load at the same time would need twice the memory.
         async with self._lock:
             if self.pid is None:
                 await self._discard()
@@ -170,17 +175,17 @@ class EmbeddedServer:
             return self._base_url
 
     async def why_lost(self) -> str:
-        """Why a request got no answer, in one sentence: what became of the model's process."""
+        """Return a sentence that says why a request got no answer."""
         child = self._child
         if child is None:
             return _("{model} was stopped while it was at work: try /retry.", model=self.model.name)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # its connections end a moment before it does
+        with contextlib.suppress(subprocess.TimeoutExpired):  # Connections close a moment before the process exits.
             await asyncio.to_thread(child.process.wait, _DEATH_SECONDS)
         status = child.process.returncode
         if status is None:
             return _("{model} hung up without an answer, but still runs: try /retry.", model=self.model.name)
-        if lacking := engine_failure(status, ""):
-            return lacking
+        if reason := explain_engine_failure(status, ""):
+            return reason
         if status == -signal.SIGKILL and child.was_killed_for_memory:
             return self._no_memory()
         if _OUT_OF_MEMORY.search(child.log_tail()):
@@ -196,7 +201,7 @@ class EmbeddedServer:
         )
 
     async def stop(self) -> None:
-        """End the model's process, with whatever request it is answering, and give its memory back."""
+        """Stop the process, including a running request, and release its memory."""
         async with self._lock:
             if self._state is not None and self.pid is not None:
                 await self._state.save(self._base_url, self.api_key)
@@ -216,7 +221,7 @@ class EmbeddedServer:
             await asyncio.to_thread(child.end)
 
     def _check(self) -> None:
-        """Find what can be known to be missing before a process is started for it."""
+        """Raise EmbeddedModelError if the package or the weights are missing, before starting a process."""
         check_package()
         name, path = self.model.name, self.weights
         if not path.is_file():
@@ -246,7 +251,7 @@ class EmbeddedServer:
             answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._settings()), self._load_seconds)
             if "base_url" in answer:
                 return child, answer["base_url"]
-            # it ends by itself, and only then its log is whole
+            # The process exits after an error, and only then its log is complete.
             await asyncio.to_thread(child.process.wait)
             raise EmbeddedModelError(self._why_not_loaded(child, answer.get("error")))
         except BaseException as error:
@@ -286,8 +291,8 @@ class EmbeddedServer:
 
     def _why_not_loaded(self, child: _ModelProcess, error: str | None) -> str:
         log, status = child.log_tail(), child.process.returncode
-        if lacking := engine_failure(status, error or ""):
-            return lacking
+        if known_reason := explain_engine_failure(status, error or ""):
+            return known_reason
         if status == -signal.SIGKILL or _OUT_OF_MEMORY.search(log):
             return self._no_memory()
         logged = _LOGGED_ERROR.search(log)

@@ -1,7 +1,7 @@
-"""Whether llama.cpp, the embedded model's engine, can run on this machine, and what it lacks where it can't.
+"""Checks whether llama.cpp, the engine of the embedded model, can run on this machine.
 
-It is loaded in a child process: what is missing shows only when the dynamic loader looks for it, and native code
-that this processor can't run takes the whole process with it.
+The engine is loaded in a child process: only the dynamic loader can tell that a library is missing, and native code
+that the processor can't run crashes the process.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _CPU_INFO = Path("/proc/cpuinfo")
 _PROBE = "import xllamacpp; print(xllamacpp.get_system_info())"
 _PROBE_SECONDS = 60.0
 
-# the packages of Debian and Ubuntu that bring the shared libraries which the engine is linked to
+# The packages of Debian and Ubuntu with the shared libraries that the engine needs.
 _DEBIAN_PACKAGES = {"libgomp.so.1": "libgomp1", "libstdc++.so.6": "libstdc++6", "libgcc_s.so.1": "libgcc-s1"}
 _NO_LIBRARY = re.compile(r"([\w+.-]+\.so[\w.]*): cannot open shared object file")
 
 _COMPILED_IN = re.compile(r"(\w+) = 1\b")
-# what llama.cpp calls the instructions that it was built to use, and what Linux calls them
+# The names of instruction sets in llama.cpp, and in /proc/cpuinfo.
 _CPU_FLAGS = {"AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "F16C": "f16c", "FMA": "fma", "BMI2": "bmi2"}
 
 GET_ENGINE = "`make local` in the checkout, or on a server `sudo deploy/install.sh --local`"
-"""How the packages that only the embedded model needs come here."""
+"""How to install the packages that only the embedded model needs."""
 
 
 class EmbeddedModelError(ModelError):
-    """The embedded model can't run; the text is one sentence that says why and what to do."""
+    """Raised if the embedded model can't run. The text tells the user why and what to do."""
 
 
 def check_package() -> None:
-    """EmbeddedModelError if the Python package with the engine is not installed."""
+    """Raise EmbeddedModelError if the Python package with the engine is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise EmbeddedModelError(
             _(
@@ -48,10 +48,10 @@ def check_package() -> None:
 
 
 def check_engine() -> None:
-    """Load the engine in a child process, which takes a moment. EmbeddedModelError says what it lacks."""
+    """Load the engine in a child process, which takes a moment. Raises EmbeddedModelError if that fails."""
     check_package()
     try:
-        tried = subprocess.run(  # noqa: S603 - our own text
+        probe = subprocess.run(  # noqa: S603  # The command is a constant.
             [sys.executable, "-P", "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -68,15 +68,20 @@ def check_engine() -> None:
                 seconds=f"{_PROBE_SECONDS:g}",
             )
         ) from None
-    if tried.returncode != 0:
-        lacking = engine_failure(tried.returncode, tried.stderr)
-        raise EmbeddedModelError(lacking or _unknown(tried.returncode, tried.stderr))
-    if instructions := _lacking_instructions(tried.stdout):
+    if probe.returncode != 0:
+        reason = explain_engine_failure(probe.returncode, probe.stderr)
+        raise EmbeddedModelError(reason or _unknown_failure(probe.returncode, probe.stderr))
+    if instructions := _missing_instructions(probe.stdout):
         raise EmbeddedModelError(_processor_lacks(", ".join(instructions)))
 
 
-def engine_failure(status: int | None, text: str) -> str | None:
-    """The sentence for what made the engine fail, by its process's exit status and last words; None: something else."""
+def explain_engine_failure(status: int | None, text: str) -> str | None:
+    """Return a sentence about a known failure of the engine, or None if the reason is unknown.
+
+    Args:
+        status: The exit status of its process.
+        text: The error output.
+    """
     if status == -signal.SIGILL:
         return _processor_lacks(_("instructions"))
     if missing := _NO_LIBRARY.search(text):
@@ -92,7 +97,7 @@ def engine_failure(status: int | None, text: str) -> str | None:
     return None
 
 
-def _unknown(status: int, text: str) -> str:
+def _unknown_failure(status: int, text: str) -> str:
     last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
     reason = last.rstrip(".") or _("its process ended with status {status}", status=status)
     return _(
@@ -109,8 +114,8 @@ def _processor_lacks(what: str) -> str:
     )
 
 
-def _lacking_instructions(system_info: str) -> list[str]:
-    """What the engine was built to use and this processor does not have; known on Linux with x86 only."""
+def _missing_instructions(system_info: str) -> list[str]:
+    """Return the instruction sets that the engine uses and the processor lacks. Empty except on Linux with x86."""
     try:
         listed = re.search(r"^flags\s*:(.*)$", _CPU_INFO.read_text(encoding="ascii", errors="replace"), re.MULTILINE)
     except OSError:

@@ -1,7 +1,7 @@
-"""Files of the Hugging Face hub: the hash that it states for one, and fetching it, resumable.
+"""A client for files of the Hugging Face hub: their hashes, and resumable downloads.
 
-The hub answers with a redirect to another host, which gets no token. A fetch that was interrupted asks for the rest,
-and only if the file is still the same one there.
+The hub redirects downloads to another host, which must not get the token. An interrupted download requests the rest
+only if the file has not changed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from config.hub_files import HubFile
 
 MAX_TREE_BYTES = 8_000_000
-"""Bytes of a list of files that are read; a repository with thousands of files has less."""
+"""Limit for a list of files. A repository with thousands of files has a shorter one."""
 MAX_HOPS = 5
 MAX_NAMED_FILES = 8
-"""Files of a repository that an error names."""
+"""Number of a repository's files that an error message names."""
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
@@ -36,13 +36,14 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 OnBytes = Callable[[int], None]
-"""Called with the bytes of the file that are here."""
+"""Called with the number of bytes downloaded so far."""
 
 
 class HubError(Exception):
-    """The hub does not have the file for us.
+    """Raised with a reason such as "it cannot be reached" if the hub doesn't provide the file.
 
-    The text is a reason such as "it cannot be reached". `remedy` is what a person can do about it.
+    Attributes:
+        remedy: Tells the user what to do.
     """
 
     def __init__(self, reason: str, remedy: str = "try again later") -> None:
@@ -51,7 +52,7 @@ class HubError(Exception):
 
 
 class _RangeRefused(Exception):
-    """The file there is shorter than what is here of it: nothing of the part can be trusted."""
+    """Raised if the file is shorter than the downloaded part, so the part is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
                 continue
             except httpx.TransportError as error:
                 broken = error
-            # A connection that breaks is opened again as long as each attempt brings something.
+            # Reconnect as long as each attempt makes progress.
             if _size(part) <= have:
                 raise broken or HubError(f"its file ends after {_size(part)} of {size_bytes} bytes")
 
@@ -122,7 +123,7 @@ def discard(part: Path) -> None:
 
 
 def hub_url(url: str) -> str:
-    """Return the address at the hub that HF_ENDPOINT names; addresses elsewhere stay as they are."""
+    """Move a hub URL to the host in HF_ENDPOINT. Other URLs are returned unchanged."""
     return f"{hub_endpoint()}{url.removeprefix(HUB)}" if url.startswith(f"{HUB}/") else url
 
 
@@ -142,14 +143,14 @@ def _client() -> httpx.Client:
     try:
         return httpx.Client(timeout=timeout)
     except (ValueError, ImportError, OSError) as error:
-        # httpx reads these variables and words their faults for programmers.
+        # httpx reads these variables, but its messages are for programmers.
         remedy = "correct HTTPS_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE, or unset them"
         raise HubError(f"the network settings of the environment are wrong ({error})", remedy) from error
 
 
 def _headers(url: str) -> dict[str, str]:
-    """Return the headers of a request. Only the hub itself is shown the token."""
-    # Compressed bytes would be neither those of the file nor those of the range.
+    """Return the headers of a request. Only the hub itself gets the token."""
+    # Compression would change the bytes that the hash and the range refer to.
     headers = {"Accept-Encoding": "identity"}
     token = os.environ.get("HF_TOKEN", "").strip()
     if token and _origin(url) == _origin(hub_endpoint()):
@@ -165,7 +166,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _head(client: httpx.Client, url: str) -> httpx.Response:
-    """Ask for the headers of a file, following redirects within the hub, as those of a renamed repository."""
+    """Request the headers of a file. Follow redirects within the hub, such as those of a renamed repository."""
     for _ in range(MAX_HOPS):
         response = client.head(url, headers=_headers(url))
         target = urljoin(url, response.headers.get("Location", ""))
@@ -178,7 +179,7 @@ def _head(client: httpx.Client, url: str) -> httpx.Response:
 
 
 def _length(client: httpx.Client, url: str) -> int:
-    """Return the size of a file by the headers of a download that is not read."""
+    """Return the size of a file from the headers of a download."""
     with client.stream("GET", url, headers=_headers(url), follow_redirects=True) as response:
         length = response.headers.get("Content-Length", "")
         if response.status_code != 200 or not length.isdecimal():
@@ -219,7 +220,7 @@ def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
 
 
 def _denied(file: HubFile, response: httpx.Response) -> HubError:
-    """Say why 401 or 403 came: the hub answers so for gated and for private repositories, and for unknown ones."""
+    """Explain a 401 or 403. The hub sends these for gated, private and unknown repositories."""
     code = response.headers.get("X-Error-Code", "")
     has_token = bool(os.environ.get("HF_TOKEN", "").strip())
     if code == "GatedRepo" or response.status_code == 403:
@@ -257,17 +258,17 @@ def _fetch_rest(client: httpx.Client, url: str, part: Path, have: int, size_byte
         headers["Range"] = f"bytes={have}-"
         with contextlib.suppress(OSError, UnicodeDecodeError):
             headers["If-Range"] = etag_file.read_text(encoding="ascii")
-    # httpx takes the token away before it follows to another host.
+    # httpx removes the token before it follows a redirect to another host.
     with client.stream("GET", url, headers=headers, follow_redirects=True) as response:
         if response.status_code == 416 and have:
             raise _RangeRefused
         if response.status_code not in (200, 206):
             raise _refused(response)
-        # The server ignores the range, or has another file by now, and sends the whole.
+        # The server sends the whole file if it ignores ranges or the file has changed.
         if response.status_code == 200:
             have = 0
         _check_range(response, have, size_bytes)
-        _keep_etag(etag_file, response.headers.get("ETag", ""))
+        _store_etag(etag_file, response.headers.get("ETag", ""))
         with part.open("r+b" if have else "wb") as file:
             file.seek(have)
             for chunk in response.iter_bytes(_CHUNK_BYTES):
@@ -281,13 +282,13 @@ def _check_range(response: httpx.Response, have: int, size_bytes: int) -> None:
     coming = response.headers.get("Content-Length", "")
     if coming.isdecimal() and have + int(coming) != size_bytes:
         raise HubError(f"its file has {have + int(coming)} bytes instead of {size_bytes}")
-    told = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    if told is not None and (int(told[1]) != have or told[2] not in ("*", str(size_bytes))):
+    sent = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if sent is not None and (int(sent[1]) != have or sent[2] not in ("*", str(size_bytes))):
         raise HubError("it sends another part of the file than the one asked for")
 
 
-def _keep_etag(etag_file: Path, etag: str) -> None:
-    """Store the ETag of the file for If-Range, which allows strong ones only."""
+def _store_etag(etag_file: Path, etag: str) -> None:
+    """Store the ETag for If-Range, which allows only strong ones."""
     if etag.startswith('"') and etag.isascii():
         etag_file.write_text(etag, encoding="ascii")
     else:

@@ -1,4 +1,4 @@
-"""Model servers that already run on this machine, found at the ports they usually listen on."""
+"""Finds model servers that already run on this machine, by their default ports."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080})
-"""Where each server listens unless it is told otherwise."""
+"""The default port of each server."""
 
 NO_KEY = "none"
 """The value of OPENAI_API_KEY for a server that needs no key."""
 
 _CONNECT_SECONDS = 0.3
 _ANSWER_SECONDS = 2.0
-# parts of the names of models that answer no conversation; the list that all servers give doesn't say so
+# Parts of the names of models that can't chat. The servers' lists of models don't tell.
 _NO_CHAT = ("embed", "rerank", "bge-", "whisper", "all-minilm")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A model server of this machine. models: those that can talk, in its order; empty when it has none yet."""
+    """A model server on this machine.
+
+    Attributes:
+        models: The chat models, in the server's order. May be empty.
+    """
 
     name: str
     base_url: str
     models: tuple[str, ...]
 
-    def listed(self, most: int) -> str:
-        more = len(self.models) - most
-        return ", ".join(self.models[:most]) + (f" and {more} more" if more > 0 else "")
+    def summarize(self, limit: int) -> str:
+        more = len(self.models) - limit
+        return ", ".join(self.models[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 class _Model(BaseModel):
@@ -43,15 +47,15 @@ class _Model(BaseModel):
 
 
 class _Listing(BaseModel):
-    """What `/v1/models` answers; whatever is not this shape is no model server."""
+    """The answer of `/v1/models`. A server with another answer is not a model server."""
 
     data: list[_Model] | None
 
 
 async def find_local_servers(ports: Mapping[str, int] = USUAL_PORTS) -> list[LocalServer]:
-    """Ask all `ports` (names of servers to their ports on the loopback) at once; those that answer, in that order.
+    """Ask all ports of the loopback interface at once and return the servers that answer, in the order of `ports`.
 
-    Never raises and takes two seconds at the most. No proxy is used: the question never leaves this machine.
+    Never raises, and takes at most two seconds. Proxies are ignored, so no request leaves the machine.
     """
     timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
     async with httpx.AsyncClient(timeout=timeout, trust_env=False) as client:
@@ -68,6 +72,6 @@ async def _ask(client: httpx.AsyncClient, name: str, port: int) -> LocalServer |
         listing = _Listing.model_validate_json(answer.content)
     except (httpx.HTTPError, TimeoutError, ValidationError):
         return None
-    # Ollama says null where it has no model
+    # Ollama answers null if it has no model.
     names = (model.id for model in listing.data or ())
     return LocalServer(name, base_url, tuple(n for n in names if not any(word in n.lower() for word in _NO_CHAT)))

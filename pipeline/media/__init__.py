@@ -1,1 +1,1 @@
-"""What is sent besides words: how it is fetched, read, seen and heard."""
+"""Media: fetching files, reading documents, and recognising and producing speech."""

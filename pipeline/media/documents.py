@@ -1,4 +1,4 @@
-"""The text of a document, in parts that can be read one by one: plain text of every kind, and PDF."""
+"""Reads documents (plain text of every kind, and PDF) and splits their text into parts."""
 
 from __future__ import annotations
 
@@ -16,51 +16,52 @@ from pipeline.media.files import MediaUnreadable, is_other_image
 
 log = structlog.get_logger(__name__)
 
-PART_CHARACTERS = 3_000
-"""How long a part gets: some 750 tokens, so that a few of them fit into every window."""
-MOST_CHARACTERS = 2_000_000
-"""Characters of a document that are stored: a thousand pages of a book."""
-MOST_PAGES = 1_000
-PDF_SECONDS = 30
-"""How long reading a PDF may take."""
-PDF_MEMORY = 512_000_000
-"""Bytes that it may take for that."""
-SAMPLE = 64_000
-"""Bytes that are looked at to tell in which characters a text is written."""
-AT_ONCE = 3
-"""PDFs that are read at the same time."""
+PART_CHARS = 3_000
+"""Maximum length of a part: about 750 tokens, so that a few parts fit into any window."""
+MAX_DOCUMENT_CHARS = 2_000_000
+"""About a thousand pages of a book. The rest of a longer document is not stored."""
+MAX_PAGES = 1_000
+PDF_TIMEOUT_SECONDS = 30
+MAX_PDF_MEMORY_BYTES = 512_000_000
+SAMPLE_BYTES = 64_000
+"""The beginning of a file that is searched for its encoding."""
+MAX_CONCURRENT_PDFS = 3
 _CHILD = Path(__file__).with_name("pdf_child.py")
 _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is in a document. about: how much that is, such as `30 pages`, and what of it was not read."""
+    """The text of a document.
+
+    Attributes:
+        about: Its length, such as `30 pages`, and how much of it was read.
+    """
 
     about: str
     parts: tuple[Part, ...]
 
 
 class DocumentReader:
-    """Reads documents off the event loop: PDFs in a process of their own, text in a thread."""
+    """Reads PDFs in a child process and text in a thread."""
 
-    def __init__(self, seconds: float = PDF_SECONDS) -> None:
+    def __init__(self, seconds: float = PDF_TIMEOUT_SECONDS) -> None:
         self._seconds = seconds
-        self._free = asyncio.Semaphore(AT_ONCE)
+        self._free = asyncio.Semaphore(MAX_CONCURRENT_PDFS)
 
     async def read(self, name: str, content: bytes) -> Document:
-        """The document in a file called `name`. Raises MediaUnreadable."""
+        """Read a file called `name`. Raises MediaUnreadable."""
         if not content.strip():
             raise MediaUnreadable(_("{name} is empty.", name=name))
-        # PDF readers look for the mark in the first 1,024 bytes, too
+        # Like PDF readers, accept the signature anywhere in the first 1,024 bytes.
         if b"%PDF-" in content[:1024]:
             async with self._free:
-                pages, count = await self._pages(name, content)
-            return await asyncio.to_thread(_of_pages, name, pages, count)
-        return await asyncio.to_thread(_of_text, name, content)
+                pages, count = await self._read_pages(name, content)
+            return await asyncio.to_thread(_from_pages, name, pages, count)
+        return await asyncio.to_thread(_from_text, name, content)
 
-    async def _pages(self, name: str, content: bytes) -> tuple[list[str], int]:
-        limits = (MOST_PAGES, MOST_CHARACTERS, int(self._seconds) + 1, PDF_MEMORY)
+    async def _read_pages(self, name: str, content: bytes) -> tuple[list[str], int]:
+        limits = (MAX_PAGES, MAX_DOCUMENT_CHARS, int(self._seconds) + 1, MAX_PDF_MEMORY_BYTES)
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
@@ -69,7 +70,7 @@ class DocumentReader:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            # nothing of the bot's own environment, which holds keys
+            # The bot's own environment contains keys.
             env={"LANG": "C.UTF-8"},
         )
         try:
@@ -89,7 +90,7 @@ class DocumentReader:
                 await child.wait()
         try:
             answer = json.loads(text)
-        except ValueError:  # it was ended by one of its limits
+        except ValueError:  # The child exceeded one of its limits.
             log.warning("pdf_not_read", status=child.returncode)
             answer = {"error": "broken"}
         if answer.get("error") == "locked":
@@ -103,7 +104,7 @@ class DocumentReader:
         return answer["pages"], answer["count"]
 
 
-def _of_pages(name: str, pages: list[str], count: int) -> Document:
+def _from_pages(name: str, pages: list[str], count: int) -> Document:
     parts = []
     for number, page in enumerate(pages, 1):
         cut = pieces(f"{page.strip()}\n") if page.strip() else []
@@ -117,8 +118,8 @@ def _of_pages(name: str, pages: list[str], count: int) -> Document:
     return Document(about if len(pages) == count else f"{about}, of which I read {len(pages):,}", tuple(parts))
 
 
-def _of_text(name: str, content: bytes) -> Document:
-    text = _decoded(content)
+def _from_text(name: str, content: bytes) -> Document:
+    text = _decode(content)
     if text is None:
         if is_other_image(content):
             raise MediaUnreadable(
@@ -126,12 +127,13 @@ def _of_text(name: str, content: bytes) -> Document:
             )
         raise MediaUnreadable(_("I can't read {name}: of documents I read text of every kind, and PDF.", name=name))
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
-    if not text:  # such as a mark of the byte order alone
+    if not text:  # The file may contain only a byte order mark.
         raise MediaUnreadable(_("{name} is empty.", name=name))
     lines = text.count("\n") + 1
     about = "1 line" if lines == 1 else f"{lines:,} lines"
-    if len(text) > MOST_CHARACTERS:
-        text, about = text[:MOST_CHARACTERS], f"{about}, of which I read {text[:MOST_CHARACTERS].count(chr(10)):,}"
+    if len(text) > MAX_DOCUMENT_CHARS:
+        text = text[:MAX_DOCUMENT_CHARS]
+        about = f"{about}, of which I read {text.count(chr(10)):,}"
     parts, line = [], 1
     for piece in pieces(text):
         last = line + piece.removesuffix("\n").count("\n")
@@ -141,27 +143,27 @@ def _of_text(name: str, content: bytes) -> Document:
 
 
 def pieces(text: str) -> list[str]:
-    """`text` in pieces that make it up again, cut between lines where that is possible, or else between words."""
+    """Split text into pieces, between lines if possible, or else between words. Joined, the pieces give the text."""
     results = []
     start = 0
-    while len(text) - start > PART_CHARACTERS:
-        half, end = start + PART_CHARACTERS // 2, start + PART_CHARACTERS
+    while len(text) - start > PART_CHARS:
+        half, end = start + PART_CHARS // 2, start + PART_CHARS
         at = max(text.rfind("\n", half, end), 0) or max(text.rfind(" ", half, end), 0) or end - 1
         results.append(text[start : at + 1])
         start = at + 1
     return [*results, text[start:]] if start < len(text) else results
 
 
-def _decoded(content: bytes) -> str | None:
-    """The text in a file; None where it is none."""
+def _decode(content: bytes) -> str | None:
+    """Decode a text file. Return None if it isn't text."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
-    if not _CONTROLS.isdisjoint(content[:SAMPLE]):
+    if not _CONTROLS.isdisjoint(content[:SAMPLE_BYTES]):
         return None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         import charset_normalizer
 
-        best = charset_normalizer.from_bytes(content[:SAMPLE]).best()
+        best = charset_normalizer.from_bytes(content[:SAMPLE_BYTES]).best()
         return None if best is None else content.decode(best.encoding, "replace")

@@ -1,4 +1,4 @@
-"""The bytes of what was sent: where channels keep them, the pictures that models take, what recordings say."""
+"""The content of media: fetching it from channels, checking images for models, and transcribing recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Image
-from pipeline.models.client import client_of, load_sdk, loggable
+from pipeline.models.client import create_client, load_sdk, loggable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from pipeline.models.endpoint import Endpoint
 
     Fetch = Callable[[Media], Awaitable[bytes]]
-
-    """Gives the bytes. Raises MediaUnreadable."""
+    """Fetches the content of a file. Raises MediaUnreadable."""
 
 log = structlog.get_logger(__name__)
 
-LARGEST_IMAGE = 3_700_000
-"""Bytes; Anthropic takes 5 MB as base64, which is a third longer, and others more."""
+MAX_IMAGE_BYTES = 3_700_000
+"""Anthropic accepts 5 MB of base64, which is a third longer than the bytes. Other providers accept more."""
 _BEGINNINGS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"GIF8", "image/gif"))
 _OTHERS = (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftypavif", b"BM", b"II*\x00", b"MM\x00*")
 
 
 class MediaUnreadable(MnemeError):
-    """Something that was sent can't be fetched, read, seen or heard: the sentence says why and what to do."""
+    """Raised if media can't be used. The text tells the user why and what to do."""
 
     is_private = True
 
 
 class MediaSources:
+    """Fetches media from the channels that they were sent over."""
+
     def __init__(self) -> None:
         self._sources: dict[str, Fetch] = {}
 
@@ -45,7 +46,7 @@ class MediaSources:
         self._sources[channel] = fetch
 
     async def fetch(self, media: Media) -> bytes:
-        """The bytes. Raises MediaUnreadable."""
+        """Return the content of a file. Raises MediaUnreadable."""
         fetch = self._sources.get(media.file.channel)
         if fetch is None:
             raise MediaUnreadable(
@@ -59,19 +60,23 @@ class MediaSources:
 
 
 def image_type(content: bytes) -> str | None:
-    """The type of a picture by how it begins, `image/jpeg` and so on; None where it is none that models take."""
+    """Return the MIME type of an image by its first bytes, or None if it isn't an image that models accept."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     return next((mime_type for beginning, mime_type in _BEGINNINGS if content.startswith(beginning)), None)
 
 
 def is_other_image(content: bytes) -> bool:
-    # the brands of HEIF and AVIF stand behind a length of four bytes
+    # The brands of HEIF and AVIF follow a length of four bytes.
     return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
 
 
 def blind(model: str, name: str | None = None) -> str:
-    """The text for a model that takes no pictures. name: of the picture, where one is meant."""
+    """Return the text that says that a model accepts no images.
+
+    Args:
+        name: The name of the image, if the text is about a single one.
+    """
     if name is None:
         return _(
             "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"
@@ -87,29 +92,29 @@ def blind(model: str, name: str | None = None) -> str:
 
 
 def image_of(media: Media, content: bytes) -> Image:
-    """The picture for a model. Raises MediaUnreadable."""
+    """Return an image in the form that models accept. Raises MediaUnreadable."""
     mime_type = image_type(content)
     if mime_type is None:
         raise MediaUnreadable(
             _("{name} is no picture that I can look at: send it as a photo, not as a file.", name=media.name)
         )
-    if len(content) > LARGEST_IMAGE:
+    if len(content) > MAX_IMAGE_BYTES:
         raise MediaUnreadable(
             _(
                 "{name} is a picture of {size} MB, and models take {most}: send it as a photo, which Telegram makes"
                 " smaller.",
                 name=media.name,
                 size=f"{len(content) / 1e6:.1f}",
-                most=f"{LARGEST_IMAGE / 1e6:.1f}",
+                most=f"{MAX_IMAGE_BYTES / 1e6:.1f}",
             )
         )
     return Image(mime_type, content)
 
 
-RETRIES = 2
-"""Retries of the SDK for 429, 5xx and lost connections."""
-# the endings that servers know recordings by; OpenAI's newer models and Groq refuse Telegram's own .oga
-_TYPES = {
+MAX_RETRIES = 2
+"""The SDK retries 429, 5xx and lost connections."""
+# File extensions by MIME type. OpenAI's newer models and Groq refuse Telegram's own .oga.
+_EXTENSIONS = {
     "audio/ogg": "ogg",
     "audio/opus": "ogg",
     "audio/mpeg": "mp3",
@@ -129,7 +134,7 @@ _TYPES = {
 
 
 class Transcriber:
-    """Turns recordings into text. model None: there is nothing that could."""
+    """Turns recordings into text. Without a model or an endpoint it is disabled."""
 
     def __init__(self, model: str | None, endpoint: Endpoint | None, seconds: float) -> None:
         self._model = model
@@ -138,25 +143,25 @@ class Transcriber:
         self._client: openai.AsyncOpenAI | None = None
 
     @property
-    def hears(self) -> bool:
+    def is_enabled(self) -> bool:
         return self._model is not None and self._endpoint is not None
 
     async def transcribe(self, media: Media, content: bytes) -> str:
-        """The words in a recording. Raises MediaUnreadable."""
+        """Return the words in a recording. Raises MediaUnreadable."""
         await load_sdk()
         import openai
 
-        assert self._model is not None, "hears tells"  # noqa: S101  # callers ask first
-        ending = _TYPES.get(media.file.mime_type or "", "ogg")
+        assert self._model is not None, "is_enabled tells"  # noqa: S101  # Callers check is_enabled first.
+        extension = _EXTENSIONS.get(media.file.mime_type or "", "ogg")
         try:
             transcription = await self._open().audio.transcriptions.create(
-                file=(f"recording.{ending}", content), model=self._model, response_format="json"
+                file=(f"recording.{extension}", content), model=self._model, response_format="json"
             )
-        # ValueError: what came is not JSON
+        # The SDK raises ValueError if the response is not JSON.
         except (openai.OpenAIError, ValueError) as error:
             log.warning("transcription_failed", model=self._model, **loggable(error))
-            raise MediaUnreadable(_explained(error, media, self._model)) from None
-        text = str(getattr(transcription, "text", None) or "").strip()  # nothing checks what arrives
+            raise MediaUnreadable(_explain(error, media, self._model)) from None
+        text = str(getattr(transcription, "text", None) or "").strip()  # The SDK doesn't validate responses.
         if not text:
             raise MediaUnreadable(_("I heard no words in {name}: say it again, or write it.", name=media.name))
         return text
@@ -167,12 +172,12 @@ class Transcriber:
 
     def _open(self) -> openai.AsyncOpenAI:
         if self._client is None:
-            assert self._endpoint is not None, "hears tells"  # noqa: S101  # callers ask first
-            self._client = client_of(self._endpoint, seconds=self._seconds, retries=RETRIES)
+            assert self._endpoint is not None, "is_enabled tells"  # noqa: S101  # Callers check is_enabled first.
+            self._client = create_client(self._endpoint, seconds=self._seconds, retries=MAX_RETRIES)
         return self._client
 
 
-def _explained(error: Exception, media: Media, model: str) -> str:
+def _explain(error: Exception, media: Media, model: str) -> str:
     import openai
 
     if isinstance(error, openai.APITimeoutError):

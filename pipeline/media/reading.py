@@ -1,4 +1,4 @@
-"""What was sent besides words, made into messages that a model can read, see or has been told of."""
+"""Turns media into messages for the model: text of documents and recordings, images, or a note about the file."""
 
 from __future__ import annotations
 
@@ -37,56 +37,70 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-MOST_IMAGES = 10
-"""Pictures that a turn shows at once: as many as an album has."""
-SHORT_TOKENS = 3_000
-"""A document up to this length is shown whole; a longer one is read in parts."""
-HEARD = 200
-"""Characters that are shown to the user of what was heard."""
-BEGINNING = 1_500
-"""Characters that are shown of a longer one."""
-SECONDS = 180
-"""How long one file may take in all: to fetch, and to be read or heard."""
-NO_ROOM = "too many pictures at once, so it is not shown"
-SHOWN_CHARACTERS = 300
-"""Characters that are shown of what a skill is for, and of its files' names, where it is asked whether to keep it."""
+MAX_IMAGES = 10
+"""Images per turn: the size of an album."""
+MAX_WHOLE_TOKENS = 3_000
+"""A document up to this length is shown in full. The model reads a longer one in parts."""
+MAX_HEARD_CHARS = 200
+"""How much of a transcription is shown to the user."""
+BEGINNING_CHARS = 1_500
+"""How much of a long document is shown to the model at first."""
+FILE_TIMEOUT_SECONDS = 180
+"""How long it may take to fetch and read one file."""
+TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
+MAX_LISTED_CHARS = 300
+"""Limit for the description and for the file names of a skill in the question whether to keep it."""
 READ_TOOL = "document_read"
-"""The tool that reads a document in parts; where the model has it not, more of the text is shown."""
+"""The tool that reads a document in parts. Without it, the model sees more of the text at once."""
 
 
 @dataclass(slots=True)
 class Read:
-    """What came of the media of some arrivals."""
+    """The result of reading the media of some arrivals.
+
+    Attributes:
+        refused: Sentences that say why media can't be read.
+        heard: The beginnings of the user's recordings, so that the user notices recognition errors.
+        understood: Number of media that could be read.
+        questions: Offers to keep a skill or to import a file.
+    """
 
     messages: list[Message] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)  # why some can't be read, in sentences
-    heard: list[str] = field(default_factory=list)  # the beginning of what was spoken, so that what was misheard shows
-    understood: int = 0  # how many could be read
-    asked: list[Notice] = field(default_factory=list)  # about them
+    refused: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+    understood: int = 0
+    questions: list[Notice] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
     media: Media
-    said: Arrival
+    arrival: Arrival
     session: Session
 
     @property
     def unread(self) -> Message:
-        """What stands for it until it is read, and for good where the turn is stopped before that."""
-        return _message(self.said, [_AttachmentResult(self.media, "")], f"[{self.media.shown}; not read yet]")
+        """A placeholder until the attachment is read. It stays in the log if the turn is stopped before."""
+        return _message(self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.shown}; not read yet]")
 
 
 @dataclass(frozen=True, slots=True)
 class _AttachmentResult:
-    """One file as it was read: what the model is told of it, and what it is shown."""
+    """The result of reading one file.
+
+    Attributes:
+        text: The text for the model.
+        refused: A sentence that says why the file can't be read.
+        heard: The text is a transcription.
+        question: An offer to keep a skill or to import the file.
+    """
 
     media: Media
     text: str
     image: Image | None = None
     refused: str | None = None
     heard: bool = False
-    asked: Notice | None = None
+    question: Notice | None = None
 
     @property
     def is_own_voice(self) -> bool:
@@ -95,49 +109,59 @@ class _AttachmentResult:
 
 @dataclass(eq=False)
 class MediaReader:
-    """Fetches media, reads, sees and hears them, once each, and tells what came of it."""
+    """Fetches and reads media. Documents and recordings are read only once and then stored.
+
+    Attributes:
+        imports: Imports the exports of other programs. None if memory is off.
+    """
 
     store: MediaStore
     sources: MediaSources
-    hears: Transcriber
-    budget: BudgetOf  # that of a turn
-    imports: ForeignImport | None  # takes in what other programs exported; None: memory is off
+    transcriber: Transcriber
+    budget: BudgetOf
+    imports: ForeignImport | None
     _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
-        """What arrivals brought, known by their numbers from now on and not read yet."""
+        """Store the media of arrivals under numbers, without reading them."""
         return [
             Attachment(media, arrival, session)
             for arrival in arrivals
             for media in await self._media_of(session, arrival)
         ]
 
-    async def read(self, owner: str, results: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
-        """Read for `model` what was found in one message or album. visible: pictures that the turn shows already."""
+    async def read(self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
+        """Read the attachments of one message or album for a model.
+
+        Args:
+            visible: Number of images that the turn already shows.
+        """
         budget = await self.budget(owner, model)
-        # pictures take no more than half of the window
-        read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
-        ones = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in results))
+        # Images take at most half of the free tokens.
+        read, room = Read(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
+        results = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in attachments))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
-        for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
-            if item.refused is None:
-                read.understood += item.image is None or len(pictures) < room
-                if item.heard and item.is_own_voice:
-                    read.heard.append(_("Heard: {words}", words=shorten(item.text, HEARD, placeholder=" ...")))
+        for result, arrival in zip(results, (attachment.arrival for attachment in attachments), strict=True):
+            if result.refused is None:
+                read.understood += result.image is None or len(pictures) < room
+                if result.heard and result.is_own_voice:
+                    words = shorten(result.text, MAX_HEARD_CHARS, placeholder=" ...")
+                    read.heard.append(_("Heard: {words}", words=words))
             else:
-                read.refused.append(item.refused)
-            read.asked += [item.asked] if item.asked is not None else []
-            if item.image is not None and len(pictures) < room:
-                pictures.append((item, arrival))
-            elif item.image is not None:
-                read.messages.append(_message(arrival, [replace(item, image=None)], f"[{item.text}; {NO_ROOM}]"))
+                read.refused.append(result.refused)
+            read.questions += [result.question] if result.question is not None else []
+            if result.image is not None and len(pictures) < room:
+                pictures.append((result, arrival))
+            elif result.image is not None:
+                without_image = [replace(result, image=None)]
+                read.messages.append(_message(arrival, without_image, f"[{result.text}; {TOO_MANY_IMAGES}]"))
             else:
-                read.messages.append(_message(arrival, [item], item.text if item.heard else f"[{item.text}]"))
-        for quoted in (False, True):  # what is answered stands first
-            if group := [(item, arrival) for item, arrival in pictures if item.media.file.quoted is quoted]:
-                marks = " ".join(f"[{item.text}]" for item, _ in group)
-                read.messages.insert(0, _message(group[0][1], [item for item, _ in group], marks))
-        seen = sum(item.image is not None for item in ones)
+                read.messages.append(_message(arrival, [result], result.text if result.heard else f"[{result.text}]"))
+        for quoted in (False, True):  # The images of a quoted message come first.
+            if group := [(result, arrival) for result, arrival in pictures if result.media.file.quoted is quoted]:
+                marks = " ".join(f"[{result.text}]" for result, _ in group)
+                read.messages.insert(0, _message(group[0][1], [result for result, _ in group], marks))
+        seen = sum(result.image is not None for result in results)
         if seen > room:
             read.refused.append(
                 ngettext(
@@ -157,13 +181,13 @@ class MediaReader:
         return read
 
     async def image(self, media: Media, model: ChatModel) -> Image:
-        """A picture that was sent earlier, for `model`. Raises MediaUnreadable."""
+        """Fetch an image for a model again. Raises MediaUnreadable."""
         await _require_sight(model, media)
         return image_of(media, await self.sources.fetch(media))
 
     async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
-        # what nobody can read gets no number: nothing will ask for it later
+        # Unreadable media get no number, since no tool will ask for them later.
         new = [
             await self.store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in arrival.files
@@ -173,21 +197,21 @@ class MediaReader:
     async def _read_one(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media = attachment.media
         try:
-            async with asyncio.timeout(SECONDS):
-                return await self._look_at(attachment, model, budget)
+            async with asyncio.timeout(FILE_TIMEOUT_SECONDS):
+                return await self._process(attachment, model, budget)
         except MediaUnreadable as error:
             why = str(error)
         except TimeoutError:
             why = ngettext(
                 "{name} took longer than {n} second to fetch and to read: try /retry.",
                 "{name} took longer than {n} seconds to fetch and to read: try /retry.",
-                SECONDS,
+                FILE_TIMEOUT_SECONDS,
                 name=media.name,
             )
         return _AttachmentResult(media, f"{media.shown}; it could not be read", refused=why)
 
-    async def _look_at(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
-        media, said = attachment.media, attachment.said
+    async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
+        media, arrival = attachment.media, attachment.arrival
         kind = media.file.kind
         if kind is MediaKind.OTHER:
             raise MediaUnreadable(
@@ -203,23 +227,23 @@ class MediaReader:
         if image_type(content) is not None:
             await _require_sight(model, media)
             return _AttachmentResult(media, media.shown, image_of(media, content))
-        if is_zip(content) and await said.channel.is_owner(said):
-            package = await _package(content)
+        if is_zip(content) and await arrival.channel.is_owner(arrival):
+            package = await _read_skill_package(content)
             if package is not None:
-                told = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
-                return _AttachmentResult(media, told, asked=_ask_to_keep(media, package))
-        report = await self._report(attachment, content)
+                text = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
+                return _AttachmentResult(media, text, question=_ask_to_keep(media, package))
+        report = await self._preview_import(attachment, content)
         if report is not None:
-            told = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
-            return _AttachmentResult(media, told, asked=_ask_to_import(media, report))
+            text = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
+            return _AttachmentResult(media, text, question=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
         return await self._describe(await self.store.learn(media, document.about, document.parts), budget)
 
-    async def _report(self, attachment: Attachment, content: bytes) -> ImportReport | None:
-        """What would come of a file that is an export of another program; None: it is a document like any other."""
+    async def _preview_import(self, attachment: Attachment, content: bytes) -> ImportReport | None:
+        """Preview the import of another program's export. Return None for any other file."""
         name, session = attachment.media.name, attachment.session
-        # of a group it would be the memory of all
-        is_own = attachment.said.speaker is None and not session.private
+        # In a group, the import would go into the memory of all its members.
+        is_own = attachment.arrival.speaker is None and not session.private
         if self.imports is None or not is_own or not may_be_export(name, content):
             return None
         async with on_disk(name, content) as path:
@@ -229,25 +253,25 @@ class MediaReader:
                 return None
 
     async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
-        """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
+        """Return the text of a document or recording: all of it, or its beginning and how to read the rest."""
         parts = await self.store.parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
         head = f"{media.shown}, {media.about}"
         has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
-        if len(parts) == 1 or not has_tool or budget.text(whole) <= min(SHORT_TOKENS, budget.message):
+        if len(parts) == 1 or not has_tool or budget.text(whole) <= min(MAX_WHOLE_TOKENS, budget.message):
             whole = budget.cut(whole, budget.message)
             return _AttachmentResult(media, f"{head}]\n{whole}\n[end of {media.file.kind} {media.id}")
         return _AttachmentResult(
             media,
             f"{head}, in {len(parts)} parts from {parts[0].label} to {parts[-1].label}; it is too long to be shown "
             f"whole: find what is asked for with document_search, and read it with {READ_TOOL}. It begins:]\n"
-            f"{whole[:BEGINNING]}\n[... {media.file.kind} {media.id} goes on",
+            f"{whole[:BEGINNING_CHARS]}\n[... {media.file.kind} {media.id} goes on",
         )
 
     async def _transcribe(self, media: Media, budget: Budget) -> _AttachmentResult:
         parts = await self.store.parts(media)
         if not parts:
-            if not self.hears.hears:
+            if not self.transcriber.is_enabled:
                 raise MediaUnreadable(
                     _(
                         "I can't listen to {name}, since no model for that is set: write it, or have"
@@ -255,7 +279,7 @@ class MediaReader:
                         name=media.name,
                     )
                 )
-            text = await self.hears.transcribe(media, await self.sources.fetch(media))
+            text = await self.transcriber.transcribe(media, await self.sources.fetch(media))
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(text), 1)]
             media = await self.store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
@@ -263,7 +287,7 @@ class MediaReader:
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
 
 
-async def _package(content: bytes) -> SkillPackage | None:
+async def _read_skill_package(content: bytes) -> SkillPackage | None:
     try:
         return await asyncio.to_thread(read_package, content)
     except SkillRefused as error:
@@ -286,8 +310,8 @@ def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
     question = _(
         "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",
         name=package.skill.name,
-        description=shorten(package.skill.description, SHOWN_CHARACTERS, placeholder=" ..."),
-        files=shorten(", ".join(names), SHOWN_CHARACTERS, placeholder=f" ... ({len(names)})"),
+        description=shorten(package.skill.description, MAX_LISTED_CHARS, placeholder=" ..."),
+        files=shorten(", ".join(names), MAX_LISTED_CHARS, placeholder=f" ... ({len(names)})"),
         size=f"{package.size / 1000:.1f}",
         command=f"/keepskill_{media.id}",
     )
@@ -299,17 +323,17 @@ async def _require_sight(model: ChatModel, media: Media) -> None:
         raise MediaUnreadable(blind(model.name, media.name))
 
 
-def _message(arrival: Arrival, ones: Sequence[_AttachmentResult], text: str) -> Message:
-    """What a model is told of some files. What is in a file is not the user's words, but for what the user spoke."""
-    files = [item.media.file for item in ones]
-    spoken = all(item.is_own_voice for item in ones)
+def _message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:
+    """Create the message for some files. Only the user's own recordings count as the user's words."""
+    files = [result.media.file for result in results]
+    spoken = all(result.is_own_voice for result in results)
     provenance = arrival.provenance if spoken else worst([arrival.provenance, Provenance.FILE])
     if files[0].quoted:
         text = f"(From the message that the user answers.) {text}"
-    if ones[0].heard and provenance is not Provenance.TYPED:
-        text = f"[{ones[0].media.shown}] {text}"
+    if results[0].heard and provenance is not Provenance.TYPED:
+        text = f"[{results[0].media.shown}] {text}"
     text = arrival.origin_mark + text
-    images = tuple(item.image for item in ones if item.image is not None)
-    numbers = tuple(item.media.id for item in ones if item.media.id)
+    images = tuple(result.image for result in results if result.image is not None)
+    numbers = tuple(result.media.id for result in results if result.media.id)
     message = Message(Role.USER, text, arrival.received_at, speaker=arrival.speaker, provenance=provenance)
     return replace(message, media=numbers, images=images)

@@ -1,4 +1,4 @@
-"""Answers read aloud, by any endpoint that has OpenAI's /audio/speech."""
+"""Text to speech with any endpoint that has OpenAI's /audio/speech."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from pipeline.models.client import client_of, load_sdk, loggable
+from pipeline.models.client import create_client, load_sdk, loggable
 
 if TYPE_CHECKING:
     import openai
@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FORMATS = ("opus", "mp3")
-"""What is asked for, the best first: Telegram shows both as voice messages, and some servers make no Opus."""
-RETRIES = 1
+"""Requested formats, best first. Telegram shows both as voice messages, and some servers don't support Opus."""
+MAX_RETRIES = 1
 
 
 class Speech:
-    """Turns text into a recording."""
-
     def __init__(self, model: str, voice: str, endpoint: Endpoint, seconds: float) -> None:
         self._model = model
         self._voice = voice
@@ -32,12 +30,12 @@ class Speech:
         self._client: openai.AsyncOpenAI | None = None
 
     async def speak(self, text: str) -> bytes | None:
-        """`text` as Ogg Opus or MP3; None where the endpoint does not give it, which the log explains."""
+        """Return the text as Ogg Opus or MP3. Return None, and log the reason, if the endpoint fails."""
         await load_sdk()
         import openai
 
         if self._client is None:
-            self._client = client_of(self._endpoint, seconds=self._seconds, retries=RETRIES)
+            self._client = create_client(self._endpoint, seconds=self._seconds, retries=MAX_RETRIES)
         while True:
             try:
                 answer = await self._client.audio.speech.create(
@@ -56,7 +54,8 @@ class Speech:
                 log.warning("speech_failed", model=self._model, **loggable(error))
                 return None
             kind = answer.response.headers.get("content-type", "")
-            if kind.startswith(("text/", "application/json")) or not answer.content:  # such as a page of a proxy
+            # A proxy may answer with an error page.
+            if kind.startswith(("text/", "application/json")) or not answer.content:
                 log.warning("speech_failed", model=self._model, error="no audio came")
                 return None
             return answer.content

@@ -34,9 +34,9 @@ class OpenCall:
     """A tool call that is still arriving.
 
     Attributes:
-        index: Its place among the calls, as the server says; None if it does not.
-        provider_id: The server's id.
-        data: What must go back with it unchanged.
+        index: Its position among the calls. None if the server doesn't state it.
+        provider_id: The server's ID.
+        data: Fields that must be sent back with it unchanged.
     """
 
     index: int | None
@@ -47,7 +47,7 @@ class OpenCall:
 
 
 class TextDecoder:
-    """Joins halves of emoji that a server sends in two pieces. Half a character can be neither stored nor shown."""
+    """Joins surrogate pairs, such as emoji, that a server splits between two pieces of text."""
 
     def __init__(self) -> None:
         self._halves = codecs.getincrementaldecoder("utf-16-le")("replace")
@@ -57,10 +57,14 @@ class TextDecoder:
 
 
 class AnswerBuilder:
-    """Collects the parts of an answer, and knows how much of it may be shown.
+    """Collects the parts of an answer, and decides how much of it may be shown.
 
     Args:
-        shows_late: The model thinks before a closing tag without an opening one, so nothing is shown before that.
+        shows_late: The model writes its thinking without an opening tag, so show nothing before the closing tag.
+
+    Attributes:
+        fields: Data to send back with the message: fields of a chat completion, or items of a response.
+        is_complete: The server has ended the stream properly.
     """
 
     def __init__(self, model: str, *, shows_late: bool = False) -> None:
@@ -68,21 +72,19 @@ class AnswerBuilder:
         self._decoder = TextDecoder()
         self._splitter = ThinkingSplitter()
         self._shows_late = shows_late
-        self._searched = 0  # how far `text` was searched for written calls
+        self._searched = 0  # The number of characters searched for written calls.
         self._marker: int | None = None
         self._refusal: list[str] = []
         self.calls: list[OpenCall] = []
         self.fields: dict[str, Any] = {}
-        """Goes back with the message: the fields of a chat completion, or the items of a response."""
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
         self.reasoned = False
         self.is_complete = False
-        """The server has said that the stream is over."""
 
     @property
-    def begun(self) -> bool:
-        """Return True if something worth keeping has arrived."""
+    def has_content(self) -> bool:
+        """True if text, a refusal or the end has arrived. Otherwise the request may be repeated."""
         return bool(self.finish_reason or self._splitter.text.strip() or self._refusal)
 
     @property
@@ -99,7 +101,7 @@ class AnswerBuilder:
         text = self._splitter.text
         if self._shows_late and not self._splitter.closed_without_opening:
             return ""
-        if len(text) < self._searched:  # the text before was thinking
+        if len(text) < self._searched:  # The earlier text turned out to be thinking.
             self._searched, self._marker = 0, None
         if self._marker is None:
             self._marker = marker_position(text, max(0, self._searched - MAX_MARKER_CHARS))
@@ -116,7 +118,7 @@ class AnswerBuilder:
     def call_at(self, index: int | None, provider_id: str, name: str) -> OpenCall:
         """Return the open call that a piece belongs to, or a new one.
 
-        Some servers give all calls the same index, or no index. There, a repeated name or another id begins a new call.
+        Some servers give all calls the same index, or none. Then a repeated name or another ID begins a new call.
         """
         call = next((c for c in reversed(self.calls) if index is None or c.index == index), None)
         has_other_id = call is not None and bool(provider_id and call.provider_id and provider_id != call.provider_id)
@@ -132,7 +134,7 @@ class AnswerBuilder:
         """Return the whole answer.
 
         Args:
-            tools: The tools that were offered; calls of these that are written in the text are made.
+            tools: The offered tools. Calls of these that the model wrote into its text become real calls.
         """
         self._splitter.close()
         text = self._splitter.text
@@ -141,7 +143,7 @@ class AnswerBuilder:
         written: list[tuple[str, dict[str, Any]]] = []
         if tools and finish in (Finish.STOP, Finish.TOOL_CALLS):
             text, written = read_written_calls(text, {tool.name: _schema(tool) for tool in tools})
-        made = [ToolCall(own_id, valid_text(call.name), valid_text(call.arguments)) for own_id, call in calls.items()]
+        made = [ToolCall(new_id, valid_text(call.name), valid_text(call.arguments)) for new_id, call in calls.items()]
         if written and not made:
             made = [
                 ToolCall(new_call_id(), name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in written
@@ -154,7 +156,7 @@ class AnswerBuilder:
             valid_text(text),
             self._model,
             finish,
-            # a tool call that was cut off must not run with half its arguments
+            # A call that was cut off must not run with half its arguments.
             tuple(made) if finish is Finish.TOOL_CALLS else (),
             self.usage,
             thought=self.is_thinking,
@@ -162,7 +164,7 @@ class AnswerBuilder:
         )
 
     def provider_data(self, answer: ModelAnswer) -> str | None:
-        """Return what must go back with `answer`, as JSON, or None if there is nothing."""
+        """Return the data that must be sent back with `answer`, as JSON, or None."""
         by_call = {
             call.id: {"id": open_call.provider_id, **open_call.data}
             for call, open_call in zip(answer.tool_calls, (c for c in self.calls if c.name), strict=False)
@@ -181,7 +183,7 @@ class AnswerBuilder:
             return Finish.LENGTH
         if reason in _FILTER_REASONS:
             return Finish.FILTERED
-        # "error", and a stream that ends without a word
+        # The server reports an error, or the stream ends without a reason.
         if reason == "error" or not (reason or (self.is_complete and (has_text or has_calls))):
             return Finish.CUT_OFF
         return Finish.TOOL_CALLS if has_calls else Finish.STOP

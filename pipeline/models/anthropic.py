@@ -1,4 +1,4 @@
-"""The wire format of Anthropic's Messages API. Their OpenAI-compatible endpoint has no prompt caching."""
+"""The wire format of Anthropic's Messages API. Anthropic's OpenAI-compatible endpoint has no prompt caching."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pipeline.models.answer import AnswerBuilder
 from pipeline.models.capabilities import Adjustments, Part
 from pipeline.models.chat_completions import (
     SHOWN_BY_TOOL,
-    described,
-    encoded,
-    object_text,
+    describe_tool,
+    encode_image,
+    ensure_object,
     offered_tools,
     own_data,
-    own_id,
+    portable_id,
     without_refused_calls,
 )
 from pipeline.models.endpoint import Endpoint
@@ -24,19 +24,19 @@ from pipeline.models.model import ModelRequest, Usage
 from pipeline.models.values import at, count_at, items, text_at
 
 DEFAULT_OUTPUT_TOKENS = 16_000
-"""The API wants a limit; this one is within what all current models write."""
+"""The API requires a limit. All current models allow this one."""
 CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 NO_TEXT = "(no text)"
 _FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
 
 
 class Messages:
-    """Makes the body of a request and reads the events of its answer."""
+    """Creates the body of a request and reads the events of its answer."""
 
     path = "/messages"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of `request` without the parts that the server refuses."""
+        """Return the JSON of a request without the parts that the server refuses."""
         tools = offered_tools(request, adjustments)
         messages = without_refused_calls(endpoint, model, request, adjustments.without)
         system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
@@ -51,7 +51,7 @@ class Messages:
         if request.temperature is not None and Part.TEMPERATURE not in adjustments.without:
             made["temperature"] = request.temperature
         if tools:
-            functions = [described(tool)["function"] for tool in tools]
+            functions = [describe_tool(tool)["function"] for tool in tools]
             made["tools"] = [
                 {"name": f["name"], "description": f["description"], "input_schema": f["parameters"]} for f in functions
             ]
@@ -60,7 +60,7 @@ class Messages:
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the parts of a body that it could do without."""
+        """Return the optional parts of a body."""
         names = {"temperature": Part.TEMPERATURE, "tool_choice": Part.TOOL_CHOICE, "tools": Part.TOOLS}
         present = [part for name, part in names.items() if name in sent]
         kinds = {block["type"] for message in sent["messages"] for block in message["content"]}
@@ -85,7 +85,7 @@ class Messages:
             reason = text_at(event, "delta", "stop_reason")
             builder.finish_reason = _FINISH.get(reason, reason) or builder.finish_reason
             _read_usage(at(event, "usage"), builder)
-        elif kind == "message":  # not streamed
+        elif kind == "message":  # Not streamed.
             for index, block in enumerate(items(event, "content")):
                 _start_block({"index": index, "content_block": block}, builder)
             reason = text_at(event, "stop_reason")
@@ -96,7 +96,7 @@ class Messages:
 def _messages(
     endpoint: Endpoint, model: str, messages: list[Message], adjustments: Adjustments
 ) -> list[dict[str, Any]]:
-    """Return the conversation in blocks. Neighbouring messages of one role become one, as the API wants it."""
+    """Return the conversation in blocks. Neighbouring messages with the same role are merged, as the API requires."""
     made: list[dict[str, Any]] = []
     ids: dict[str, str] = {}
     for message in messages:
@@ -110,14 +110,14 @@ def _messages(
         else:
             made.append({"role": role, "content": blocks})
     users = [wire for wire in made if wire["role"] == "user"]
-    for wire in users[-2:-1]:  # up to here the next request is the same
+    for wire in users[-2:-1]:  # The next request is the same up to here.
         wire["content"][-1] = wire["content"][-1] | CACHE_MARK
     return made
 
 
 def _blocks(message: Message, data: Mapping[str, Any], ids: dict[str, str], *, shows: bool) -> list[dict[str, Any]]:
     text = [{"type": "text", "text": message.content}] if message.content.strip() else []
-    images = [_image(image.mime_type, encoded(image)) for image in message.images] if shows else []
+    images = [_image(image.mime_type, encode_image(image)) for image in message.images] if shows else []
     if message.role is Role.TOOL:
         caption = [{"type": "text", "text": SHOWN_BY_TOOL.format(tool=message.speaker)}] if images else []
         use_id = ids.get(message.tool_call_id or "", message.tool_call_id)
@@ -128,8 +128,8 @@ def _blocks(message: Message, data: Mapping[str, Any], ids: dict[str, str], *, s
     thinking = [block for block in items(at(data, "fields"), "thinking") if isinstance(block, dict)]
     calls = []
     for call in message.tool_calls:
-        ids[call.id] = text_at(data, "calls", call.id, "id") or own_id(call.id)
-        arguments = json.loads(object_text(call.arguments))
+        ids[call.id] = text_at(data, "calls", call.id, "id") or portable_id(call.id)
+        arguments = json.loads(ensure_object(call.arguments))
         calls.append({"type": "tool_use", "id": ids[call.id], "name": call.name, "input": arguments})
     return [*thinking, *text, *calls] if text or calls else [{"type": "text", "text": NO_TEXT}]
 

@@ -1,4 +1,4 @@
-"""Known facts about one model at its endpoint: the parts of a request that it refuses, and its window."""
+"""Facts about a model at its endpoint: the parts of a request that it refuses, and its context window."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pipeline.models.windows import ask_window
 
 log = structlog.get_logger(__name__)
 
-ASK_AGAIN = timedelta(days=1)
-"""How long an endpoint's answer about a window is trusted: servers are restarted with other options."""
-UNREACHABLE = timedelta(minutes=10)
-"""How long an endpoint that did not answer is not asked again."""
+WINDOW_MAX_AGE = timedelta(days=1)
+"""How long a window is trusted. A server may be restarted with other options."""
+FAILURE_RETRY = timedelta(minutes=10)
+"""How long to wait before asking an endpoint again that did not answer."""
 _REFUSED_TOOL = "tool:"
 
 
 class Part(StrEnum):
-    """A part of a request, or a way to make one, that some servers refuse.
+    """A part or property of a request that some servers refuse.
 
-    The values are stored in the database; unknown ones are ignored.
+    The values are stored in the database. Unknown values are ignored.
     """
 
     STREAM_OPTIONS = "stream_options"
@@ -48,7 +48,7 @@ class Part(StrEnum):
     SAME_ROLE = "adjacent messages of one role"
     EMPTY_TEXT = "empty text"
     PROVIDER_DATA = "provider data"
-    """Reasoning and signatures that are sent back with the answer that they came with."""
+    """Reasoning and signatures that are sent back with the answer that they belong to."""
     OTHERS_CALLS = "calls of other models"
     EARLIER_CALLS = "earlier calls"
     DEFAULT_EFFORT = "default effort"
@@ -58,16 +58,16 @@ class Part(StrEnum):
     CHAT_COMPLETIONS = "chat completions"
     RESPONSES = "responses"
     SECOND_LOOK = "second look"
-    """The self-test of judging what follows from a text."""
+    """Judging whether a fact follows from a text. A self-test decides whether the model can do it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adjustments:
-    """The differences of the requests to a model from the usual ones.
+    """The changes to requests that a model needs.
 
     Attributes:
-        without: The parts that are left out or made differently.
-        bad_tools: The keys of tools that are not offered, since the server refuses their schemas.
+        without: The parts that are left out or replaced.
+        bad_tools: The keys of tools with schemas that the server refuses.
     """
 
     without: frozenset[Part] = frozenset()
@@ -77,7 +77,7 @@ class Adjustments:
         return replace(self, without=self.without | set(parts))
 
     def names(self) -> frozenset[str]:
-        """The form in which they are stored."""
+        """Return the names to store in the database."""
         return frozenset({*(part.value for part in self.without), *(_REFUSED_TOOL + key for key in self.bad_tools)})
 
     @classmethod
@@ -97,12 +97,12 @@ NOTHING = Adjustments()
 
 @dataclass(eq=False)
 class EndpointCapabilities:
-    """The facts about one model at its endpoint.
+    """The facts about a model at its endpoint.
 
     Args:
-        store: The stored facts. None keeps them in memory only.
-        asks: Ask the endpoint how much its models read.
-        afresh: Ignore what was stored before.
+        store: Stores the facts. None keeps them in memory only.
+        asks: Ask the endpoint for the context window.
+        afresh: Ignore the stored facts.
     """
 
     model: str
@@ -117,7 +117,7 @@ class EndpointCapabilities:
 
     @property
     def told(self) -> bool:
-        """Return True if the endpoint itself has said how much the model reads."""
+        """True if the endpoint itself has stated the context window."""
         return self._facts.context_tokens is not None
 
     @property
@@ -133,16 +133,16 @@ class EndpointCapabilities:
         return self.adjustments.without
 
     def window(self, assumed: ModelWindow) -> ModelWindow:
-        """Return how much the model reads and writes, as the endpoint says if it is asked, else as assumed."""
+        """Return the window that the endpoint stated, or else the assumed one."""
         if not self.asks:
             return assumed
         context = self._facts.context_tokens or assumed.max_input_tokens
-        longest = self._facts.output_tokens or assumed.max_output_tokens
-        # some servers give the whole window as the longest answer, which would leave no room for the question
-        return ModelWindow(context, max(1, min(longest, context // 2)))
+        output = self._facts.output_tokens or assumed.max_output_tokens
+        # Some servers state the whole window as the output limit, which would leave no room for the prompt.
+        return ModelWindow(context, max(1, min(output, context // 2)))
 
     async def recall(self, endpoint: Endpoint) -> None:
-        """Read the stored facts about the endpoint, once. Facts that can't be read count as unknown."""
+        """Load the stored facts about the endpoint once. If they can't be read, they count as unknown."""
         url = endpoint.address
         if url == self._url:
             return
@@ -155,18 +155,18 @@ class EndpointCapabilities:
         self._url = url
 
     async def learn(self, adjustments: Adjustments) -> None:
-        """Add to the parts that the endpoint refuses."""
+        """Add parts that the endpoint refuses."""
         self._facts = replace(self._facts, refused=self._facts.refused | adjustments.names())
-        await self._keep(lambda store, url: store.learn_refused(url, self.model, self._facts.refused))
+        await self._store_facts(lambda store, url: store.learn_refused(url, self.model, self._facts.refused))
 
     async def ask(self, endpoint: Endpoint) -> None:
-        """Ask the endpoint how much the model reads, if that is unknown or was long ago. Never raises."""
+        """Ask the endpoint for the context window if it is unknown or outdated. Never raises."""
         await self.recall(endpoint)
         if not self.asks or not self._asks_here or not self._is_time(self.clock()):
             return
         said = await ask_window(endpoint.url, endpoint.api_key, self.model)
         if said is None:
-            self._silent_until = self.clock() + UNREACHABLE
+            self._silent_until = self.clock() + FAILURE_RETRY
             return
         asked_at = self.clock() if said.final else None
         log.info("endpoint_window", model=self.model, context_tokens=said.context_tokens, final=said.final)
@@ -174,19 +174,19 @@ class EndpointCapabilities:
             self._facts, context_tokens=said.context_tokens, output_tokens=said.output_tokens, asked_at=asked_at
         )
         facts = (said.context_tokens, said.output_tokens, asked_at)
-        await self._keep(lambda store, url: store.learn_window(url, self.model, *facts))
+        await self._store_facts(lambda store, url: store.learn_window(url, self.model, *facts))
         if said.blind and Part.IMAGES not in self.refused:
             await self.learn(Adjustments(frozenset({Part.IMAGES})))
 
-    async def _keep(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:
+    async def _store_facts(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:
         if self.store is None or self._url is None:
             return
         try:
             await learn(self.store, self._url)
-        except StoreError as error:  # the disk may be full; it is learned again after a restart
+        except StoreError as error:  # The disk may be full. The fact is learned again after a restart.
             log.warning("endpoint_facts_not_kept", error=error.loggable)
 
     def _is_time(self, now: datetime) -> bool:
         if self._silent_until is not None and now < self._silent_until:
             return False
-        return self._facts.asked_at is None or now >= self._facts.asked_at + ASK_AGAIN
+        return self._facts.asked_at is None or now >= self._facts.asked_at + WINDOW_MAX_AGE

@@ -1,4 +1,4 @@
-"""The wire format of OpenAI's chat completions, which nearly every server speaks."""
+"""The wire format of OpenAI's chat completions, which nearly every server supports."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pipeline.models.answer import CALL_ID_LENGTH, AnswerBuilder, OpenCall
 from pipeline.models.capabilities import Adjustments, Part
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest, ToolSpec, Usage
-from pipeline.models.schemas import repaired
+from pipeline.models.schemas import repair_schema
 from pipeline.models.values import at, count_at, items, text_at
 
 SHOWN_BY_TOOL = "(What {tool} shows; the user did not write this.)"
-"""Caption of an image that a tool returned. It is sent as a user message, since only these can hold images."""
+"""The caption of an image that a tool returned. It is sent in a user message, since only these may contain images."""
 EARLIER = "(The conversation began earlier.)"
-"""First message for a server that wants the user to speak first, if the history begins with an answer."""
+"""Inserted if the history begins with an answer and the server requires a user message first."""
 RETOLD = "(Earlier the assistant used the tool {tool} with {arguments}. The tool answered:)\n{result}"
-"""A tool call for a server that can't take it as such."""
+"""A tool call as plain text, for servers that don't accept it as a call."""
 NO_TEXT = "(no text)"
 MAX_ARGUMENT_DEPTH = 64
-"""How deep a call's arguments may be nested in a request; no tool of ours takes more than two levels."""
+"""Maximum nesting of a call's arguments. No tool of Mneme needs more than two levels."""
 
 _REASONING = ("reasoning_content", "reasoning")
 _SENT_BACK = (*_REASONING, "reasoning_details", "extra_content")
@@ -36,20 +36,20 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 _OWN_ID = re.compile(rf"[A-Za-z0-9]{{{CALL_ID_LENGTH}}}")
 
 Content = str | list[dict[str, Any]] | None
-"""A message's content: its text, or parts of text and images."""
+"""The content of a message: its text, or a list of parts."""
 
 
 class ChatCompletions:
-    """Makes the body of a request and reads the events of its answer."""
+    """Creates the body of a request and reads the events of its answer."""
 
     path = "/chat/completions"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of `request` without the parts that the server refuses."""
+        """Return the JSON of a request without the parts that the server refuses."""
         without = adjustments.without
         provider = endpoint.provider
-        # reasoning models take the newer name only, most other servers the older one only
-        longest = Part.MAX_COMPLETION_TOKENS if Part.MAX_TOKENS in without else Part.MAX_TOKENS
+        # Reasoning models accept only the newer name, most other servers only the older one.
+        limit_name = Part.MAX_COMPLETION_TOKENS if Part.MAX_TOKENS in without else Part.MAX_TOKENS
         tools = offered_tools(request, adjustments)
         effort = "low" if request.low_effort else request.effort
         if tools and Part.DEFAULT_EFFORT in without:
@@ -60,7 +60,7 @@ class ChatCompletions:
             "stream": True,
             Part.STREAM_OPTIONS.value: {"include_usage": True},
             Part.TEMPERATURE.value: request.temperature,
-            longest.value: request.max_output_tokens,
+            limit_name.value: request.max_output_tokens,
         }
         if effort is not None:
             made |= {"reasoning": {"effort": effort}} if provider.effort_in_object else {"reasoning_effort": effort}
@@ -68,7 +68,7 @@ class ChatCompletions:
             made.pop("reasoning", None)
             made.pop("reasoning_effort", None)
         if tools:
-            made[Part.TOOLS.value] = [described(tool) for tool in tools]
+            made[Part.TOOLS.value] = [describe_tool(tool) for tool in tools]
             if request.required_tool:
                 made[Part.TOOL_CHOICE.value] = {"type": "function", "function": {"name": request.required_tool}}
         if request.json:
@@ -80,7 +80,7 @@ class ChatCompletions:
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the parts of a body that it could do without."""
+        """Return the optional parts of a body."""
         messages = sent["messages"]
         roles = [message["role"] for message in messages]
         talk = [role for role in roles if role != Role.SYSTEM]
@@ -122,7 +122,7 @@ class ChatCompletions:
         for choice in items(event, "choices")[:1]:
             finish = at(choice, "finish_reason")
             builder.finish_reason = str(finish) if finish else builder.finish_reason
-            # a server that does not stream sends the whole message
+            # A server that does not stream sends the whole message.
             delta = at(choice, "delta") if isinstance(at(choice, "delta"), dict) else at(choice, "message")
             _read_message(delta, builder)
 
@@ -135,7 +135,7 @@ def offered_tools(request: ModelRequest, adjustments: Adjustments) -> list[ToolS
 
 @functools.lru_cache(maxsize=256)
 def tool_key(tool: ToolSpec) -> str:
-    """Return a key for the tool with this schema. After its schema has changed, the tool is offered again."""
+    """Return a key for a tool and its schema. A refused tool is offered again after its schema has changed."""
     return f"{tool.name}:{hashlib.sha256(tool.parameters.encode()).hexdigest()[:12]}"
 
 
@@ -144,22 +144,22 @@ def tool_name(key: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def described(tool: ToolSpec) -> dict[str, Any]:
+def describe_tool(tool: ToolSpec) -> dict[str, Any]:
     return {
         "type": "function",
         "function": {
             "name": tool.name,
             "description": tool.description,
-            "parameters": repaired(json.loads(tool.parameters)),
+            "parameters": repair_schema(json.loads(tool.parameters)),
         },
     }
 
 
-def retold(messages: Iterable[Message], should_retell: Collection[int]) -> list[Message]:
-    """Return `messages` with tool calls and their results as plain text.
+def retell_calls(messages: Iterable[Message], should_retell: Collection[int]) -> list[Message]:
+    """Convert tool calls and their results to plain text.
 
     Args:
-        should_retell: The places of the messages with calls that are retold.
+        should_retell: The positions of the messages with calls to convert.
     """
     made: list[Message] = []
     calls: dict[str, tuple[str, str]] = {}
@@ -184,13 +184,13 @@ def _plain(message: Message, role: Role, text: str) -> Message:
 def without_refused_calls(
     endpoint: Endpoint, model: str, request: ModelRequest, without: Collection[Part]
 ) -> list[Message]:
-    """Return the messages of a request, with those tool calls retold that the server does not take."""
+    """Return the messages of a request, with tool calls as plain text if the server refuses them."""
     messages = request.messages
     with_calls = [place for place, message in enumerate(messages) if message.tool_calls]
     if Part.TOOLS in without or Part.EARLIER_CALLS in without or not request.tools:
-        return retold(messages, with_calls)
+        return retell_calls(messages, with_calls)
     if Part.OTHERS_CALLS in without:
-        return retold(messages, [place for place in with_calls if not is_own(messages[place], endpoint, model)])
+        return retell_calls(messages, [place for place in with_calls if not is_own(messages[place], endpoint, model)])
     return messages
 
 
@@ -200,7 +200,7 @@ def is_own(message: Message, endpoint: Endpoint, model: str) -> bool:
 
 
 def own_data(message: Message, endpoint: Endpoint, model: str) -> dict[str, Any]:
-    """Return what goes back with a message of this model, or an empty dictionary."""
+    """Return the data to send back with a message of this model, or an empty dict."""
     if message.provider_data is None or not is_own(message, endpoint, model):
         return {}
     data = json.loads(message.provider_data.data)
@@ -212,7 +212,7 @@ def _messages(endpoint: Endpoint, model: str, request: ModelRequest, without: Co
     by_tools: list[dict[str, Any]] = []
     ids: dict[str, str] = {}
     for message in without_refused_calls(endpoint, model, request, without):
-        # only users' messages may hold images, and nothing may stand between the results of a call
+        # Only user messages may contain images, and they may not come between the results of calls.
         if by_tools and message.role is not Role.TOOL:
             made.append({"role": Role.USER.value, "content": by_tools})
             by_tools = []
@@ -226,39 +226,39 @@ def _messages(endpoint: Endpoint, model: str, request: ModelRequest, without: Co
         made.append(wire)
     if by_tools:
         made.append({"role": Role.USER.value, "content": by_tools})
-    return _arranged(made, without)
+    return _arrange_roles(made, without)
 
 
-def _arranged(made: list[dict[str, Any]], without: Collection[Part]) -> list[dict[str, Any]]:
-    """Return the messages in an order of roles that the server takes."""
+def _arrange_roles(made: list[dict[str, Any]], without: Collection[Part]) -> list[dict[str, Any]]:
+    """Change the order of roles to one that the server accepts."""
     if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
-        made = _joined(made, {Role.SYSTEM})
-        # some chat templates take a system message at the front only, others none at all
+        made = _merge_neighbours(made, {Role.SYSTEM})
+        # Some chat templates accept a system message only at the front, others not at all.
         first = 0 if Part.SYSTEM in without else 1
         made = made[:first] + [m | {"role": Role.USER.value} if m["role"] == Role.SYSTEM else m for m in made[first:]]
     if {Part.SAME_ROLE, Part.LATER_SYSTEM, Part.SYSTEM}.isdisjoint(without):
         return made
-    made = _joined(made, {Role.USER, Role.ASSISTANT})
+    made = _merge_neighbours(made, {Role.USER, Role.ASSISTANT})
     start = 1 if made and made[0]["role"] == Role.SYSTEM else 0
     if len(made) > start and made[start]["role"] == Role.ASSISTANT:
         made.insert(start, {"role": Role.USER.value, "content": EARLIER})
     return made
 
 
-def _joined(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict[str, Any]]:
-    """Merge neighbouring messages of the same role, if it is one of `roles` and they call no tools."""
+def _merge_neighbours(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict[str, Any]]:
+    """Merge neighbouring messages with the same role, if it is one of `roles` and they call no tools."""
     made: list[dict[str, Any]] = []
     for message in messages:
         last = made[-1] if made else {}
         same = message["role"] == last.get("role") and message["role"] in roles
         if same and "tool_calls" not in message and "tool_calls" not in last:
-            made[-1] = last | {"content": _put_together(last["content"], message["content"])}
+            made[-1] = last | {"content": _join_contents(last["content"], message["content"])}
         else:
             made.append(message)
     return made
 
 
-def _put_together(content: Content, other: Content) -> Content:
+def _join_contents(content: Content, other: Content) -> Content:
     if isinstance(content, str) and isinstance(other, str):
         return f"{content}\n\n{other}"
     return [*_content_parts(content), *_content_parts(other)]
@@ -275,17 +275,21 @@ def _image(image: Image) -> dict[str, Any]:
 
 
 def data_url(image: Image) -> str:
-    return f"data:{image.mime_type};base64,{encoded(image)}"
+    return f"data:{image.mime_type};base64,{encode_image(image)}"
 
 
-def encoded(image: Image) -> str:
+def encode_image(image: Image) -> str:
     return base64.b64encode(image.content).decode("ascii")
 
 
 def _message(
     message: Message, data: Mapping[str, Any], ids: dict[str, str], without: Collection[Part]
 ) -> dict[str, Any]:
-    """Return a message as JSON. `ids` collects the ids of calls in this request, by our own."""
+    """Return a message as JSON.
+
+    Args:
+        ids: The IDs of calls in this request by Mneme's own IDs. New ones are added.
+    """
     wire: dict[str, Any] = {"role": message.role.value, "content": message.content}
     fields = data.get("fields")
     wire |= {name: fields[name] for name in _SENT_BACK if name in fields} if isinstance(fields, dict) else {}
@@ -294,8 +298,8 @@ def _message(
         for call in message.tool_calls:
             stored = at(data, "calls", call.id)
             provider_id = text_at(stored, "id")
-            ids[call.id] = provider_id if provider_id and provider_id not in ids.values() else own_id(call.id)
-            function = {"name": call.name, "arguments": object_text(call.arguments)}
+            ids[call.id] = provider_id if provider_id and provider_id not in ids.values() else portable_id(call.id)
+            function = {"name": call.name, "arguments": ensure_object(call.arguments)}
             extra = {name: value for name, value in stored.items() if name != "id"} if isinstance(stored, dict) else {}
             wire["tool_calls"].append({"id": ids[call.id], "type": "function", "function": function, **extra})
     if message.role is Role.TOOL:
@@ -305,17 +309,17 @@ def _message(
     return wire
 
 
-def own_id(call_id: str) -> str:
-    """Return the id of a call in a form that every server takes; ids of earlier versions are longer."""
+def portable_id(call_id: str) -> str:
+    """Return the ID of a call in a form that every server accepts. Earlier versions created longer IDs."""
     if _OWN_ID.fullmatch(call_id):
         return call_id
     return hashlib.sha256(call_id.encode()).hexdigest()[:CALL_ID_LENGTH]
 
 
-def object_text(arguments: str) -> str:
-    """Return `arguments` if they are a JSON object, else an empty one: strict servers refuse anything else."""
+def ensure_object(arguments: str) -> str:
+    """Return the arguments if they are a JSON object, or else an empty object. Strict servers refuse anything else."""
     try:
-        # deeper nesting than servers can read would break every later request
+        # If servers can't parse the nesting, every later request would fail too.
         readable = _depth(arguments) <= MAX_ARGUMENT_DEPTH and isinstance(json.loads(arguments), dict)
     except ValueError:
         readable = False
@@ -331,7 +335,7 @@ def _depth(written: str) -> int:
 
 
 def _mark_cache(messages: list[dict[str, Any]]) -> None:
-    """Mark the end of the system message and of the newest message before the last, up to which prompts repeat."""
+    """Mark the system message and the user's last but one message for caching. Later prompts repeat up to these."""
     mark = {"cache_control": {"type": "ephemeral"}}
     places = [place for place, message in enumerate(messages) if message["role"] in (Role.SYSTEM, Role.USER)]
     for place in {*places[:1], *places[-2:-1]}:
@@ -348,7 +352,7 @@ def _read_message(delta: object, builder: AnswerBuilder) -> None:
         builder.fields["extra_content"] = builder.fields.get("extra_content", {}) | extra
     for piece in items(delta, "tool_calls"):
         _read_call(piece, builder)
-    function = at(delta, "function_call")  # the form before tool calls
+    function = at(delta, "function_call")  # The format before tool calls.
     if isinstance(function, dict):
         _read_call({"index": 0, "function": function}, builder)
 
@@ -375,7 +379,7 @@ def _read_reasoning(delta: object, builder: AnswerBuilder) -> None:
 
 
 def _merge_details(stored: list[dict[str, Any]], pieces: list[object]) -> None:
-    """Add the pieces of OpenRouter's reasoning details; pieces of one block have its index and type."""
+    """Merge pieces of OpenRouter's reasoning details. Pieces of a block share its index and type."""
     for piece in pieces:
         if not isinstance(piece, dict):
             continue
@@ -410,7 +414,7 @@ def _add_arguments(call: OpenCall, arguments: object) -> None:
 
 
 def _read_usage(usage: object, builder: AnswerBuilder) -> None:
-    # a server that reports zeros reports nothing: then the tokens are counted here
+    # Some servers report zeros. The tokens are then estimated elsewhere.
     prompt = count_at(usage, "prompt_tokens")
     if not prompt:
         return

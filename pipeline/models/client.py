@@ -1,4 +1,4 @@
-"""The SDK's client for an endpoint, and how long that may be silent."""
+"""Creates the SDK's client for an endpoint, and limits the silence of its answers."""
 
 from __future__ import annotations
 
@@ -24,33 +24,32 @@ if TYPE_CHECKING:
     import openai
 
 CONNECT_SECONDS = 5.0
-"""Default time limit for making a connection, in seconds."""
 ANTHROPIC_VERSION = "2023-06-01"
 
 
 async def load_sdk() -> None:
-    """Import the SDK in a thread, since that takes a second of a small machine.
+    """Import the SDK in a thread, which takes a second on a small machine.
 
-    It is imported with the first request, since an idle bot has no use for its 13 MB.
+    It is imported with the first request, since an idle bot doesn't need its 13 MB.
     """
-    # while another thread imports it, the module exists without its client, which it defines last
+    # While another thread imports it, the module exists already but lacks its client, which it defines last.
     if not hasattr(sys.modules.get("openai"), "AsyncOpenAI"):
         await asyncio.to_thread(_import_sdk)
 
 
 def _import_sdk() -> None:
     with loading_for_good():
-        import openai  # noqa: F401  # imported for its effect
+        import openai  # noqa: F401
 
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """Return the context that all HTTP clients share: reading the certificates takes 30 ms and 1 MB each time."""
+    """Return a context for all HTTP clients. It is shared, since reading the certificates takes 30 ms and 1 MB."""
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
 
 
-def client_of(
+def create_client(
     endpoint: Endpoint,
     *,
     seconds: float,
@@ -58,13 +57,13 @@ def client_of(
     connecting: float = CONNECT_SECONDS,
     connections: int | None = None,
 ) -> openai.AsyncOpenAI:
-    """Return a client for `endpoint`. The caller closes it.
+    """Create a client for an endpoint. The caller closes it.
 
     Args:
-        seconds: Time limit of a request.
-        retries: How often the SDK repeats a request that failed for a passing reason.
-        connecting: Time limit for making the connection, in seconds.
-        connections: Maximum number of connections. None is the SDK's default.
+        seconds: Timeout of a request.
+        retries: How often the SDK retries after a temporary failure.
+        connecting: Timeout for connecting, in seconds.
+        connections: Maximum number of connections. None means the SDK's default.
     """
     import httpx2
     import openai
@@ -92,16 +91,16 @@ async def _with_anthropic_key(request: httpx2.Request) -> None:
 
 
 def is_on_this_machine(url: str | None) -> bool:
-    """Return whether an address is this machine's own, which no proxy can reach."""
+    """Return True if a URL is on this machine, which a proxy can't reach."""
     host = urlsplit(url or "").hostname or ""
     return host == "localhost" or re.fullmatch(r"127(?:\.\d+){3}|::1", host) is not None
 
 
 @contextlib.asynccontextmanager
 async def idle_timeout(silence: float, seconds: float | None) -> AsyncIterator[Callable[[], None]]:
-    """Raise TimeoutError in a block that takes longer than `seconds`, or is silent for `silence` seconds.
+    """Raise TimeoutError if the block takes longer than `seconds`, or receives nothing for `silence` seconds.
 
-    Yields a function that the block calls at each sign of life.
+    Yields a function that the block must call whenever it receives data.
     """
     now = asyncio.get_running_loop().time
     end = math.inf if seconds is None else now() + seconds
@@ -118,7 +117,7 @@ _CODE = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 
 def loggable(error: Exception) -> dict[str, object]:
-    """Return what a log may hold of an SDK error. Its text is left out, since providers quote the request."""
+    """Return the fields of an SDK error that may be logged. Its text may not, since providers quote the request."""
     code = str(getattr(error, "code", None) or "")
     return {
         "error": type(error).__name__,
@@ -128,7 +127,7 @@ def loggable(error: Exception) -> dict[str, object]:
 
 
 def is_refused_connection(error: BaseException | None) -> bool:
-    """Return True if nothing listens at the address, as while a server is starting."""
+    """Return True if nothing listens at the address, for example while a server is starting."""
     seen = 0
     while error is not None and seen < 10:
         if isinstance(error, ConnectionRefusedError):

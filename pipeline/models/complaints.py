@@ -1,4 +1,4 @@
-"""Reads the errors of model servers: their reason, the part of the request that they name, and their kind."""
+"""Parses the errors of model servers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 MAX_ERROR_CHARS = 4000
-"""How much of an error body is read; the rest is usually the request, quoted."""
+"""How much of an error body is read. The rest usually quotes the request."""
 MIN_QUOTE_CHARS = 16
 """Shorter passages that also occur in the request don't count as quotes."""
 MAX_REASON_CHARS = 300
-"""How much of a provider's own words a person is shown."""
+"""How much of a provider's message is shown to the user."""
 
 _OVERFLOW = (
     r"context[_ ](?:length|size|window|limit)|maximum (?:context|model|prompt|input) length"
@@ -23,7 +23,7 @@ _OVERFLOW = (
     r"|reduce (?:the|your) (?:length|message|prompt|input)|range of input length|tokens to keep from the initial prompt"
     r"|string_above_max_length|request_too_large|prompt_too_long"
 )
-# of an answer's length, not of the request's
+# About the length of the answer, not of the request.
 _ANSWER_LIMIT = r"max_(?:completion_|output_|new_)?tokens\b.{0,40}\b(?:too large|at most|less than|greater)"
 _FILTER = (
     r"content[_ -]?(?:filter|policy|management)|responsibleaipolicy|content exists risk|data_inspection_failed"
@@ -43,8 +43,8 @@ class Complaint:
     """An error of a server.
 
     Attributes:
-        status: The HTTP status. None if the error came inside a stream that began well.
-        message: The provider's own words.
+        status: The HTTP status. None if the error came in a stream.
+        message: The provider's message.
         param: The part of the request that the error names, often a path such as `tools[17].function.parameters`.
         code: The provider's code for the error.
         text: The beginning of the body, which may quote the request.
@@ -62,7 +62,7 @@ class Complaint:
 
     @property
     def is_overflow(self) -> bool:
-        # 429 speaks of tokens as well: of those that the account may use in a minute
+        # A 429 mentions tokens too: those that the account may use per minute.
         is_about_answer = says(_ANSWER_LIMIT, self._said) and "context" not in self._said.lower()
         if self.status == 429 or is_about_answer:
             return False
@@ -81,7 +81,7 @@ class Complaint:
         return self.status == 402 or says(_NO_CREDIT, self._said)
 
     def without_quotes(self, texts: Iterable[str]) -> Complaint:
-        """Return the complaint without passages that quote `texts`, so that no message shows up in an error."""
+        """Return the complaint without passages that quote the request, since errors are logged and shown."""
         message = self.message[:MAX_ERROR_CHARS]
         said = "\n".join(texts)
         quoted = [False] * len(message)
@@ -93,31 +93,31 @@ class Complaint:
 
     @property
     def reason(self) -> str:
-        """The provider's words in one line, for a person."""
+        """The provider's message in one line, for the user."""
         line = " ".join(self.message.split()) or self.code or f"error {self.status}"
         return line if len(line) <= MAX_REASON_CHARS else f"{line[: MAX_REASON_CHARS - 1]}…"
 
 
 def says(pattern: str, text: str) -> bool:
-    """Return True if `text` matches a pattern somewhere, in any case."""
-    # compiled when a server complains, which most runs of the program never see
+    """Return True if the text contains a match. Case is ignored."""
+    # Not compiled at import, since most runs of the program never see an error.
     return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def read_complaint(status: int | None, body: str) -> Complaint:
-    """Read the body of an error: JSON of several shapes, or plain text."""
+    """Parse the body of an error: JSON of several shapes, or plain text."""
     body = body[: MAX_ERROR_CHARS * 4]
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
         text = body.strip()[:MAX_ERROR_CHARS]
-        # a web page, as of a proxy, says nothing to a person
+        # A web page, for example of a proxy, doesn't help the user.
         return Complaint(status, "" if text.startswith("<") else text, text=text)
     return complaint_in(value, status) or Complaint(status, "", text=body[:MAX_ERROR_CHARS])
 
 
 def complaint_in(value: object, status: int | None = None) -> Complaint | None:
-    """Return the error that a JSON value holds, or None if it holds none."""
+    """Return the error in a JSON value, or None."""
     if isinstance(value, list):  # Gemini: [{"error": {...}}]
         return next((found for item in value if (found := complaint_in(item, status))), None)
     if not isinstance(value, dict):
@@ -147,20 +147,20 @@ def _complaint(error: dict[str, object], status: int | None) -> Complaint:
     message, param = error.get("message") or error.get("msg"), error.get("param")
     code = error.get("code") or error.get("type")
     metadata = error.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):  # OpenRouter quotes the provider behind it
+    if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):  # OpenRouter quotes the original provider.
         inner = read_complaint(status, str(metadata["raw"]))
         message, param = f"{message}: {inner.message}" if inner.message else message, param or inner.param
     if isinstance(message, dict | list):
         nested = complaint_in(message, status)
         message = nested.message if nested else json.dumps(message, ensure_ascii=False)
-    # in a stream, the error itself has the status
+    # In a stream, the error itself contains the status.
     if status is None and isinstance(code, int) and 400 <= code < 600:
         status = code
     return Complaint(status, str(message or ""), str(param) if param else None, str(code) if code is not None else None)
 
 
 def _complaint_of_detail(detail: object, status: int | None) -> Complaint:
-    """FastAPI: a text, or a list of `{"loc": ["body", "messages", 3], "msg": ...}`."""
+    """Parse an error of FastAPI: a text, or a list of `{"loc": ["body", "messages", 3], "msg": ...}`."""
     if isinstance(detail, list) and detail and isinstance(detail[0], dict):
         place = detail[0].get("loc")
         names = [str(part) for part in place if part != "body"] if isinstance(place, list) else []

@@ -1,4 +1,4 @@
-"""The address of a model."""
+"""The address and key of a model's API."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Endpoint:
     """The address and key of an OpenAI-compatible API.
 
     Attributes:
-        base_url: None is OpenAI's own address.
-        why_lost: Says why a connection was lost, if more is known than that.
-        extra_body: JSON object that is added to each request, as text.
+        base_url: None means OpenAI's own address.
+        why_lost: Returns the reason why a connection was lost. None for servers that Mneme doesn't run itself.
+        extra_body: A JSON object, as text, that is merged into each request.
     """
 
     base_url: str | None
@@ -31,7 +31,7 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """The address as it may be stored and shown: without name and password, query and trailing slash."""
+        """The URL without credentials, query and trailing slash, so that it may be stored and shown."""
         split = urlsplit(self.url)
         return without_shapes(
             urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path.rstrip("/"), "", ""))

@@ -1,4 +1,4 @@
-"""Reads the body of an answer: server-sent events, or the one JSON object that some servers send instead."""
+"""Reads the body of an answer: server-sent events, or a single JSON object from servers that don't stream."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ DONE = object()
 
 
 class NotAModel(ValueError):
-    """A web page has answered, as of a proxy or of another program at that address."""
+    """Raised if a web page answers, for example one of a proxy or of another program at that address."""
 
 
 async def read_events(response: httpx2.Response, on_comment: Callable[[], None]) -> AsyncIterator[object]:
     """Yield the JSON values of the events of a stream, and DONE.
 
     Args:
-        on_comment: Called for each comment line, by which servers show that they are alive.
+        on_comment: Called for each comment line. Servers send these to keep the connection alive.
 
     Raises:
-        NotAModel: A web page has answered.
+        NotAModel: A web page answers.
         ValueError: An event is not JSON or too long.
         httpx2.HTTPError: The connection broke.
     """
@@ -33,7 +33,7 @@ async def read_events(response: httpx2.Response, on_comment: Callable[[], None])
         raise NotAModel
     pieces = response.aiter_bytes()
     first = await anext(pieces, b"")
-    # the content type is often wrong, the first byte never
+    # The content type is often wrong, but the first byte never is.
     start = first.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
     if start == b"<":
         raise NotAModel
@@ -78,7 +78,7 @@ class _Lines:
         self._buffer += piece
         if len(self._buffer) > MAX_EVENT_BYTES:
             raise ValueError("an event of the stream is too long")
-        # only what is new is searched; a carriage return at the end may be half of a line break
+        # Search only the new bytes. A carriage return at the end may be half of a line break.
         if (self._buffer.find(b"\n", start) < 0 and self._buffer.find(b"\r", start) < 0) or piece.endswith(b"\r"):
             return []
         complete = self._buffer.endswith(b"\n")

@@ -1,4 +1,4 @@
-"""Says what a failed call means and what to do, in one sentence for a person."""
+"""Turns errors of model calls into sentences that tell the user what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, R
 
 
 def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelError:
-    """Return the error that explains a complaint.
+    """Return the error for a complaint of the server.
 
     Args:
         where: The endpoint's address.
@@ -61,11 +61,7 @@ def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelErro
 
 
 def explain_loading(cause: Exception, where: str, seconds: float) -> ModelError:
-    """Return the error for a server that was not ready.
-
-    Args:
-        seconds: How long it was waited for.
-    """
+    """Return the error for a server that was not ready after `seconds`."""
     if is_refused_connection(cause):
         return ModelError(
             _("Nothing answers at {where}: check OPENAI_BASE_URL, and that the model's server runs.", where=where)
@@ -80,10 +76,10 @@ def explain_loading(cause: Exception, where: str, seconds: float) -> ModelError:
 
 
 def explain_error(error: Exception, model: str, where: str, seconds: float) -> ModelError:
-    """Return the error for a call that got no answer from a server, or none that can be read.
+    """Return the error for a call without a readable answer.
 
     Args:
-        seconds: How long the answer was waited for.
+        seconds: The timeout of the call.
     """
     import openai
 

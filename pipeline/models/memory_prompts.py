@@ -1,4 +1,4 @@
-"""The model behind the memory's own questions: summaries, and the JSON of a consolidation."""
+"""Model calls for memory: summaries and consolidation."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from memory.messages import Completion, Message, Role
 from pipeline.models.model import ChatModel, ContentRefused, Finish, ModelError, ModelRequest, Tier
 from pipeline.prompt.prompts import SUMMARIZER_PROMPT, summary_request
 
-SUMMARY_TOKENS = 500
-"""The longest summary (S0)."""
+MAX_SUMMARY_TOKENS = 500
 SUMMARY_TEMPERATURE = 0.3
-"""For models that take one (S0)."""
 
 
 class ModelSummarizer:
-    """Summarises with the model that talks, at a low temperature."""
+    """Summarises conversations with the fast model."""
 
     def __init__(self, model: ChatModel, clock: Clock) -> None:
         self._model = model
         self._clock = clock
 
     async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
-        """A summary of `transcript` that builds on the earlier one. Raises ModelError."""
+        """Return a summary of a transcript that builds on the earlier summary. Raises ModelError."""
         began = time.monotonic()
         summary = await self._ask(summary_request(earlier, transcript), seconds)
         remaining = seconds - (time.monotonic() - began)
         if not summary.is_whole and remaining > 0:
-            # in many scripts the words that the prompt asks for need more tokens than the limit
+            # In many scripts, the number of words that the prompt asks for needs more tokens than the limit.
             summary = await self._ask(summary_request(earlier, transcript, shorter=True), remaining)
         return summary
 
@@ -37,7 +35,7 @@ class ModelSummarizer:
         request = ModelRequest(
             messages=[Message(Role.SYSTEM, SUMMARIZER_PROMPT, now), Message(Role.USER, question, now)],
             tier=Tier.FAST,
-            max_output_tokens=SUMMARY_TOKENS,
+            max_output_tokens=MAX_SUMMARY_TOKENS,
             temperature=SUMMARY_TEMPERATURE,
             purpose="summary",
             low_effort=True,
@@ -55,7 +53,7 @@ class ModelConsolidator:
 
     Args:
         purpose: The name of its calls in the usage log.
-        json: Whether the prompt asks for JSON. A strict server would turn plain text into it.
+        json: The prompt asks for JSON. For plain text this must be False, since strict servers force JSON.
     """
 
     def __init__(self, model: ChatModel, clock: Clock, purpose: str = "consolidation", *, json: bool = True) -> None:
@@ -65,7 +63,7 @@ class ModelConsolidator:
         self._json = json
 
     async def __call__(self, prompt: str, seconds: float) -> Completion:
-        """Return the answer to `prompt` within `seconds`, however many models are tried.
+        """Return the answer to a prompt. The timeout covers all models that are tried.
 
         Raises ModelError, ContentRefused, LimitReached or Postponed.
         """

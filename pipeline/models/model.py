@@ -13,9 +13,9 @@ from memory.messages import Completion, Message, ProviderData, ToolCall
 from pipeline.models.capabilities import Part
 
 OnText = Callable[[str], Awaitable[None]]
-"""Called with the whole text of the answer so far, each time that more of it has arrived.
+"""Called with the whole text of the answer so far, each time more of it arrives.
 
-The text may get shorter: what looked like the answer was thinking, or the answer was begun again.
+The text may get shorter if its beginning turns out to be thinking, or if the answer starts again.
 """
 OnWait = Callable[[str], Awaitable[None]]
 """Called with the reason for a wait, such as `loading the model` or `reading 1,200 tokens`."""
@@ -29,16 +29,15 @@ class Tier(StrEnum):
 
 
 class Finish(StrEnum):
-    """Why an answer ended.
-
-    CUT_OFF: the stream broke off. FILTERED: the provider's filter ended it.
-    """
+    """The reason for the end of an answer."""
 
     STOP = "stop"
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"
     CUT_OFF = "cut off"
+    """The stream broke off."""
     FILTERED = "filtered"
+    """The provider's content filter ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +61,12 @@ class ModelRequest:
         low_effort: A reasoning model should not think for long.
         effort: How long a reasoning model should think, as the provider names it. None is its default.
         background: No person waits for the answer, so it gives way to requests of people.
-        whole: Half an answer is useless, so another model is asked if one breaks off.
-        seconds: Time limit for the answer, shared among the models that are asked. None is no limit.
-        silence: Longest time without a sign of life, in seconds. None is the model's own limit.
-        loading_seconds: How long a server that is starting or loading its model is waited for. None is `silence`.
+        whole: Half an answer is useless, so ask another model if one breaks off.
+        seconds: Time limit for the answer, shared by all models that are asked. None means no limit.
+        silence: Maximum time without data from the server, in seconds. None means the model's own limit.
+        loading_seconds: How long to wait for a server that is starting or loading its model. None means `silence`.
         purpose: The name of the call in the usage log.
-        on_wait: Only for show, so it is no part of the comparison.
+        on_wait: Excluded from comparisons.
     """
 
     messages: list[Message]
@@ -146,26 +145,26 @@ class ChatModel(Protocol):
 
     @property
     def window(self) -> ModelWindow:
-        """The window, as far as it is known."""
+        """The context window, as far as it is known."""
 
     async def get_to_know(self) -> None:
-        """Before a turn: find out what is not known of it and can be asked. Never raises ModelError."""
+        """Ask the endpoint for unknown facts such as the context window. Called before a turn. No ModelError."""
 
     async def load(self) -> None:
-        """Do now what its first answer would wait for: a model on this machine is loaded. Never raises ModelError."""
+        """Load a local model, so that the first answer doesn't wait for it. Never raises ModelError."""
 
     async def can(self, part: Part) -> bool:
-        """Return False if it is known to refuse this part of a request. Never raises."""
+        """Return False if the model is known to refuse this part of a request. Never raises."""
 
     def refused_tools(self) -> frozenset[str]:
-        """Return the names of the tools that are not offered to it, since its server refuses their schemas."""
+        """Return the names of the tools with schemas that the server refuses. They are not offered to the model."""
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""
 
 
 class WrappedModel:
-    """Base of a ChatModel that wraps another one: answers questions about itself like the wrapped model."""
+    """A base class for wrappers of a ChatModel. All methods except `complete` are delegated."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -192,7 +191,11 @@ class WrappedModel:
 
 
 class ModelError(MnemeError):
-    """The model gave no usable answer. `elsewhere` says whether another model may do better."""
+    """Raised if a model gave no usable answer.
+
+    Attributes:
+        elsewhere: Another model may give one.
+    """
 
     elsewhere = True
 
@@ -202,13 +205,13 @@ class EmptyAnswer(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The provider says that the request is larger than the model's window."""
+    """Raised if the request is larger than the model's window."""
 
     elsewhere = False
 
 
 class RequestRejected(ModelError):
-    """The provider refuses the request, also without everything that it can do without.
+    """Raised if the provider refuses the request even without its optional parts.
 
     The text quotes the provider, so the log gets only the type.
     """
@@ -217,22 +220,22 @@ class RequestRejected(ModelError):
 
 
 class ContentRefused(ModelError, ContentFiltered):
-    """The provider's content filter refuses the request."""
+    """Raised if the provider's content filter refuses the request."""
 
     elsewhere = False
     is_private = True
 
 
 class MessageRefused(ModelError):
-    """The provider's content filter refuses the new message itself."""
+    """Raised if the provider's content filter refuses the new message itself."""
 
     elsewhere = False
     is_private = True
 
 
 class LimitReached(MnemeError):
-    """A limit of the turn or of the day ends the turn."""
+    """Raised if a limit of the turn or of the day ends the turn."""
 
 
 class DailyLimitReached(LimitReached):
-    """The day's tokens are used up. The request itself was fine."""
+    """Raised if the day's tokens are used up."""

@@ -20,7 +20,7 @@ from memory.text.tokens import TokenCounter
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.capabilities import NOTHING, Adjustments, EndpointCapabilities, Part
 from pipeline.models.chat_completions import tool_name
-from pipeline.models.client import client_of, idle_timeout, load_sdk, loggable
+from pipeline.models.client import create_client, idle_timeout, load_sdk, loggable
 from pipeline.models.complaints import Complaint
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.events import NotAModel
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_CONNECTIONS = 1000
-"""Connections to one model, if the system allows for that many."""
+"""Limit for the connections to one model. The system may allow fewer."""
 SDK_RETRIES = 2
-"""The SDK repeats requests after 429, 5xx and lost connections, with backoff and respect for Retry-After."""
-QUIET_SECONDS = 0.3
-"""How long an endpoint is waited for before that is shown."""
+"""The SDK retries 429, 5xx and lost connections, with backoff and Retry-After."""
+WAIT_NOTICE_SECONDS = 0.3
+"""How long to wait for an endpoint before the wait is shown."""
 MAX_COMMENT_SECONDS = 600
-"""How long comments alone keep an answer alive that says nothing."""
+"""How long comments alone keep a stream without text alive."""
 STEADY_TEMPERATURE = 0.2
-REASONING_ROOM = 8
-"""The factor for output limits of a model that reasons, since it counts its reasoning as output."""
+REASONING_FACTOR = 8
+"""Output limits are multiplied by this for a model that reasons, since its reasoning counts as output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ NO_DEFAULTS = ModelDefaults()
 
 
 class OpenAIModel:
-    """One model of one endpoint.
+    """A model at an endpoint.
 
-    What the endpoint refuses in a request is left out from then on and stored with `known`.
+    The parts of a request that the endpoint refuses are left out from then on and stored in `known`.
 
     Args:
         name: The model's name for people and in the usage log.
-        served_name: Its name at the endpoint. None is `name`.
-        connect: Returns the endpoint; called for each request, so that the server may be started on demand.
-        timeout: Longest silence of the endpoint, in seconds.
-        unable: Parts that the model itself can't take.
+        served_name: Its name at the endpoint. None means `name`.
+        connect: Returns the endpoint. It is called for each request, so it may start the server on demand.
+        timeout: Maximum time without data from the endpoint, in seconds.
+        unable: Parts that the model itself can't handle.
     """
 
     def __init__(
@@ -104,24 +104,24 @@ class OpenAIModel:
 
     @property
     def window(self) -> ModelWindow:
-        """The window: from the endpoint if it says one, else as assumed."""
+        """The window that the endpoint states, or else the assumed one."""
         return self._known.window(self._window)
 
     async def get_to_know(self) -> None:
-        """Ask the endpoint how much the model reads, if that is unknown or was long ago. Takes at most two seconds."""
+        """Ask the endpoint for the window if it is unknown or outdated. Takes at most two seconds."""
         if self._known.asks:
             await self._known.ask(await self._find_endpoint())
 
     async def load(self) -> None:
-        """Start the server, if it is a program of ours, and load what talks with it."""
-        with contextlib.suppress(ModelError):  # the next message is answered with the reason
+        """Start the server if Mneme runs it, and load the SDK."""
+        with contextlib.suppress(ModelError):  # The answer to the next message will explain it.
             await self._open(None)
 
     async def can(self, part: Part) -> bool:
-        """Return whether the model takes a part of a request, as far as is known."""
         if part in self._unable:
             return False
-        if self._known.is_stored:  # a server of ours has nothing stored, and asking for its address would start it
+        # Nothing is stored about a server that Mneme runs, and asking for its address would start it.
+        if self._known.is_stored:
             with contextlib.suppress(ModelError):
                 await self._known.recall(await self._find_endpoint())
         return part not in self._known.refused
@@ -130,9 +130,9 @@ class OpenAIModel:
         return frozenset(tool_name(key) for key in self._known.adjustments.bad_tools)
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer `request`, and show its text with `on_text`. Cancelling closes the connection.
+        """Answer a request, and show the text with `on_text`. Cancelling closes the connection.
 
-        A stream that breaks after it has begun to speak is an answer that is cut off, not an error.
+        If the stream breaks after text has arrived, the answer is cut off, and no error is raised.
         """
         answer = await self._complete(request, on_text)
         if answer.thought and Part.TIGHT_LIMITS not in self._known.refused:
@@ -158,29 +158,29 @@ class OpenAIModel:
         builder = AnswerBuilder(self.name, shows_late=self._thinks_without_opening_tag)
         opened: OpenAnswer | None = None
         if request.on_wait is not None:
-            await request.on_wait(_reading(prepared))
+            await request.on_wait(_reading_text(prepared))
         try:
             async with idle_timeout(silence, request.seconds) as keep_alive:
                 opened = await self._send(prepared, keep_alive, silence)
                 async with contextlib.aclosing(opened.response):
                     await self._read(opened, builder, keep_alive, on_text, request.on_wait)
         except Rejected as rejected:
-            if builder.begun:
+            if builder.has_content:
                 log.warning("stream_broke", model=self.name, status=rejected.complaint.status)
             elif self._is_above_v1(rejected.complaint):
                 self._under_v1 = True
                 return await self._complete(request, on_text)
             else:
-                # from None: the provider may quote the conversation, which must stay out of the log
+                # The original error may quote the conversation, which must stay out of the log.
                 raise self._failure(rejected.complaint, request) from None
         except Loading as loading:
             raise await self._loading_failure(loading, silence) from None
         except (openai.OpenAIError, ValueError, OSError, TimeoutError, _http_error()) as error:
-            if not builder.begun:
+            if not builder.has_content:
                 if isinstance(error, NotAModel) and self._lacks_path():
                     self._under_v1 = True
                     return await self._complete(request, on_text)
-                raise await self._explained(error, min(silence, request.seconds or silence)) from None
+                raise await self._explain(error, min(silence, request.seconds or silence)) from None
             log.warning("stream_broke", model=self.name, **loggable(error))
         return self._finished(prepared, builder, opened)
 
@@ -217,8 +217,8 @@ class OpenAIModel:
         )
 
     async def _send(self, request: ModelRequest, keep_alive: Callable[[], None], silence: float) -> OpenAnswer:
-        """Send the request; a server that is starting or loads its model is asked again for `silence` seconds."""
-        assert self._client is not None  # noqa: S101  # opened by the caller
+        """Send the request. Retry while the server is starting or loads its model."""
+        assert self._client is not None  # noqa: S101  # The caller has opened it.
         assert self._endpoint is not None  # noqa: S101
         started = time.monotonic()
         patience = request.loading_seconds if request.loading_seconds is not None else silence
@@ -262,13 +262,13 @@ class OpenAIModel:
         if self._client is None or endpoint != self._endpoint:
             await self.close()
             limit = connections(MAX_CONNECTIONS)
-            self._client = client_of(endpoint, seconds=self._timeout, retries=SDK_RETRIES, connections=limit)
+            self._client = create_client(endpoint, seconds=self._timeout, retries=SDK_RETRIES, connections=limit)
             self._endpoint = endpoint
             await self._known.recall(endpoint)
         return self._client
 
     async def _find_endpoint(self) -> Endpoint:
-        """Return the endpoint; the address with /v1 if nothing was found at the address as it was given."""
+        """Return the endpoint, with /v1 added if the configured URL turned out to lack it."""
         endpoint = await self._connect()
         return replace(endpoint, base_url=f"{endpoint.address}/v1") if self._under_v1 else endpoint
 
@@ -277,7 +277,7 @@ class OpenAIModel:
         return self._endpoint.address if self._endpoint is not None else ""
 
     def _lacks_path(self) -> bool:
-        """Return True if the address has no path. Many people leave out the /v1 of most servers."""
+        """Return True if the URL has no path. Most servers need /v1, and many users leave it out."""
         url = self._endpoint.base_url if self._endpoint is not None else None
         return not self._under_v1 and bool(url) and not urlsplit(url or "").path.strip("/")
 
@@ -289,7 +289,7 @@ class OpenAIModel:
         defaults = self._defaults
         limit = request.max_output_tokens or defaults.max_output_tokens
         if limit and Part.TIGHT_LIMITS in self._known.refused:
-            limit = max(limit, min(limit * REASONING_ROOM, self.window.max_output_tokens))
+            limit = max(limit, min(limit * REASONING_FACTOR, self.window.max_output_tokens))
         return replace(
             request,
             tools=() if Part.TOOLS in self._unable else request.tools,
@@ -318,7 +318,7 @@ class OpenAIModel:
             return ModelError(await self._endpoint.why_lost())
         return explain_loading(loading.cause, self._where, seconds)
 
-    async def _explained(self, error: Exception, seconds: float) -> ModelError:
+    async def _explain(self, error: Exception, seconds: float) -> ModelError:
         import openai
 
         log.warning("model_call_failed", model=self.name, **loggable(error))
@@ -342,13 +342,13 @@ def _http_error() -> type[Exception]:
 
 
 async def _tell_late(on_wait: OnWait, reason: str) -> None:
-    """Tell the reason for a wait once it takes longer than a moment."""
-    await asyncio.sleep(QUIET_SECONDS)
+    """Show the reason for a wait if it takes longer than a moment."""
+    await asyncio.sleep(WAIT_NOTICE_SECONDS)
     await on_wait(reason)
 
 
-def _reading(request: ModelRequest) -> str:
-    """Say how much the model reads before its first word, to two digits: an estimate must not look like a count."""
+def _reading_text(request: ModelRequest) -> str:
+    """Return the text that says how long the prompt is. It has two digits, since the count is an estimate."""
     counter = TokenCounter()
     tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
     tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))

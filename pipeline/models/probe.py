@@ -1,4 +1,4 @@
-"""Finds out the abilities of a model by asking it. The turns that follow use the findings."""
+"""Tests the abilities of a model with short requests. Later turns use the results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memory.facts.second_look import passes_self_test
 from memory.messages import Completion, Image, Message, Role
 from memory.service.endpoints import EndpointStore
 from pipeline.models.capabilities import Adjustments, EndpointCapabilities, Part
-from pipeline.models.client import client_of
+from pipeline.models.client import create_client
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import Finish, ModelAnswer, ModelError, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
 
 LISTING_SECONDS = 10.0
 PROBE_TOKENS = 64
-"""Limit for answers that only have to show that the model answers."""
+"""Output limit, since the content of the answers doesn't matter."""
 NOTE_TOOL = ToolSpec(
     "note", "Keep a note.", '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
 )
@@ -30,11 +30,11 @@ _IMAGE_SIDE = 64
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One thing that was tried.
+    """The test of one ability.
 
     Attributes:
-        works: None if it could not be tried.
-        instead: The behaviour of the bot if it does not work.
+        works: None if it could not be tested.
+        instead: How the bot behaves if it does not work.
     """
 
     name: str
@@ -48,13 +48,13 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
-    """The findings about a model.
+class ProbeResult:
+    """The results of testing a model.
 
     Attributes:
-        streams: Words or calls came as a stream.
-        refused: The parts that its requests go without.
-        told: The endpoint itself said how much the model reads.
+        streams: The answer arrived as a stream.
+        refused: The parts that are left out of its requests.
+        told: The endpoint itself stated the context window.
         seconds: How long the first answer took.
     """
 
@@ -74,12 +74,12 @@ async def probe(
     endpoint_store: EndpointStore | None,
     *,
     asks: bool,
-) -> Probed:
+) -> ProbeResult:
     """Hold a short conversation with a model: text, a tool call, its result, another turn, JSON and an image.
 
     Args:
-        assumed: The window if the endpoint says none.
-        patience: Time limit for each answer, in seconds.
+        assumed: The window if the endpoint states none.
+        patience: Timeout for each answer, in seconds.
         asks: Ask the endpoint for the window.
 
     Raises:
@@ -96,7 +96,7 @@ async def probe(
         answer = await model.complete(_talking())
         seconds = time.monotonic() - began
         trials = [Trial("streaming", answer.finish is not Finish.CUT_OFF), *await _try_tools(model)]
-        # apart from the tools: servers that take either may refuse both at once
+        # Tested separately from tools, since some servers accept both but not in one request.
         trials.append(
             await _trial("JSON", model.complete(_as_json()), Part.RESPONSE_FORMAT, capabilities, "asked for in words")
         )
@@ -105,18 +105,18 @@ async def probe(
                 "images", model.complete(_with_image()), Part.IMAGES, capabilities, "I say that I can't see them"
             )
         )
-        looks = await looks_well(model, patience)
+        looks = await passes_second_look(model, patience)
         trials.append(Trial("judging facts", looks, "I remember your own sentences as you wrote them"))
         await capabilities.learn(Adjustments(frozenset() if looks else frozenset({Part.SECOND_LOOK})))
-        await model.get_to_know()  # last: Ollama tells what it has loaded
+        await model.get_to_know()  # At the end, since Ollama states the window only of a loaded model.
     finally:
         await model.close()
     streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
-    return Probed(streams, capabilities.refused, model.window, capabilities.told, seconds, tuple(trials))
+    return ProbeResult(streams, capabilities.refused, model.window, capabilities.told, seconds, tuple(trials))
 
 
 async def _try_tools(model: OpenAIModel) -> list[Trial]:
-    """Have the model call a tool, send the result back, and go on with the conversation."""
+    """Have the model call a tool, send back the result, and continue the conversation."""
     without = "reminders in plain words and commands still work; memory is learned after conversations"
     user = Message(Role.USER, "Call the tool `note` with the text OK.", system_clock())
     request = ModelRequest([user], (NOTE_TOOL,), max_output_tokens=PROBE_TOKENS, purpose="probe", required_tool="note")
@@ -168,8 +168,8 @@ async def _trial(
     return Trial(name, part not in capabilities.refused and not done.unseen, instead)
 
 
-async def looks_well(model: OpenAIModel, patience: float) -> bool:
-    """Return whether a model passes the self-test of judging what follows from a text. Raises ModelError."""
+async def passes_second_look(model: OpenAIModel, patience: float) -> bool:
+    """Return True if a model can judge whether a fact follows from a text. Raises ModelError."""
 
     async def ask(prompt: str, _seconds: float) -> Completion:
         message = Message(Role.USER, prompt, system_clock())
@@ -180,7 +180,7 @@ async def looks_well(model: OpenAIModel, patience: float) -> bool:
 
 
 def _talking() -> ModelRequest:
-    """Return a conversation as turns have them, with a later system message, two of one role in a row, and tools."""
+    """Return a request with a later system message, two messages of the same role in a row, and tools."""
     conversation = (
         (Role.SYSTEM, "You are being tested. Answer in one word."),
         (Role.USER, "Hello."),
@@ -205,7 +205,7 @@ def _with_image() -> ModelRequest:
 
 
 def _red_square() -> bytes:
-    """Return a PNG that no server finds too small."""
+    """Return a PNG. Some servers refuse smaller images."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -215,15 +215,15 @@ def _red_square() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-async def listed_models(endpoint: Endpoint) -> list[str] | None:
-    """Return the names of an endpoint's models as `/v1/models` has them, or None if it does not say."""
+async def list_models(endpoint: Endpoint) -> list[str] | None:
+    """Return the names of the models in `/v1/models`, or None if the endpoint has no such list."""
     import openai
 
-    async with client_of(endpoint, seconds=LISTING_SECONDS, retries=0, connecting=LISTING_SECONDS) as client:
+    async with create_client(endpoint, seconds=LISTING_SECONDS, retries=0, connecting=LISTING_SECONDS) as client:
         try:
             page = await client.models.list()
         except (openai.OpenAIError, ValueError):
             return None
-    # Ollama says null if it has no model
+    # Ollama answers null if it has no model.
     names = (getattr(model, "id", None) for model in getattr(page, "data", None) or ())
     return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None

@@ -17,14 +17,14 @@ class Provider:
     """The differences of an API from OpenAI's chat completions.
 
     Attributes:
-        hosts: The domains of its API; subdomains count.
-        families: Prefixes of the names of its models, which other hosts serve as well.
-        uses_responses: Its models expect the Responses API.
+        hosts: The domains of its API. Subdomains count too.
+        families: Prefixes of the names of its models, which other providers may serve too.
+        uses_responses: Its models need the Responses API.
         uses_messages: It has the Messages API.
-        takes_temperature: Its models take a temperature below 1, and answer sensibly with one.
+        takes_temperature: Its models accept a temperature below 1 and work well with it.
         effort_in_object: The effort is sent as `reasoning: {"effort": ...}`.
-        marks_cache: Prompts are cached up to a `cache_control` mark, for these models.
-        tells_window: `/models` says how much a model reads.
+        marks_cache: Models that cache prompts up to a `cache_control` mark.
+        tells_window: `/models` states the context windows.
     """
 
     name: str
@@ -56,7 +56,7 @@ PROVIDERS = (
         takes_temperature=False,
         tells_window=False,
     ),
-    # below 1 its models repeat themselves without end
+    # Below a temperature of 1, its models may repeat themselves endlessly.
     Provider(
         "Google",
         ("generativelanguage.googleapis.com", "aiplatform.googleapis.com"),
@@ -72,7 +72,7 @@ OTHER = Provider("OpenAI-compatible")
 
 
 def provider_at(url: str | None) -> Provider:
-    """Return the provider at an address. None is OpenAI's own address."""
+    """Return the provider at a URL. None means OpenAI's own URL."""
     host = urlsplit(url or OPENAI_URL).hostname or ""
     for provider in PROVIDERS:
         if any(host == domain or host.endswith(f".{domain}") for domain in provider.hosts):
@@ -81,14 +81,14 @@ def provider_at(url: str | None) -> Provider:
 
 
 def takes_low_temperature(url: str | None, model: str) -> bool:
-    """Return whether a model is served well by a temperature below 1."""
+    """Return True if a temperature below 1 works well with a model."""
     name = model.lower().rpartition("/")[2]
     makers = (provider for provider in PROVIDERS if name.startswith(provider.families or ("/",)))
     return all(provider.takes_temperature for provider in (provider_at(url), *makers))
 
 
 def is_own_server(url: str | None) -> bool:
-    """Return whether an address is in a private network, where people run their own models."""
+    """Return True if a URL is in a private network, where people run their own models."""
     host = urlsplit(url or OPENAI_URL).hostname or ""
     try:
         return not ip_address(host).is_global

@@ -1,8 +1,8 @@
-"""Decides what a request does without after a server has refused it.
+"""Decides what to change in a request after a server has refused it.
 
-A part that the refusal names is left out from then on, if the request can do without it. A refusal that names nothing
-is answered step by step: without all optional parameters, with earlier tool calls as plain text, with the roles in an
-order that strict templates take. The system message, the conversation and the tools stay in every one of these.
+An optional part that the refusal names is left out from then on. If it names none, the request is changed step by step:
+no optional parameters, earlier tool calls as plain text, an order of roles that strict templates accept, no images. The
+system message, the conversation and the tools always stay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.models.complaints import Complaint, says
 from pipeline.models.model import ToolSpec
 
 NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
-"""Statuses that say what is wrong, and it is no part of the request."""
+"""Statuses with other reasons than a part of the request."""
 BAD_REQUEST = frozenset((400, 422, 501))
 
 OPTIONAL = frozenset(
@@ -54,7 +54,7 @@ _WORDS = {
     Part.CACHE_KEY: r"prompt_cache_key",
     Part.CACHE_MARKS: r"cache_control",
     Part.TOOL_CHOICE: r"tool_choice",
-    # not every mention of tools: it may be about a call in the history, or about one schema
+    # Other mentions of tools may be about a call in the history or about a single schema.
     Part.TOOLS: r"support\w*\W+(?:\w+\W+){0,4}(?:tools?|functions?|tool use|function calling)\b(?!\W+with\b)"
     r"|\btools?\b(?=.{0,60}(?:not (?:support|permit|allow|enable|implement)|requir|unrecogn|unknown|unsupport|extra))"
     r"|(?:unrecogn|unknown|unsupport|extra).{0,60}\btools?\b",
@@ -65,7 +65,7 @@ _PARAMS = {
     "text": Part.RESPONSE_FORMAT,
     "max_output_tokens": Part.MAX_TOKENS,
 }
-# chat templates fail over roles and their order; some servers call that their own failure, or say it in the stream
+# Errors of chat templates about roles and their order. Some servers report these as internal errors, or in the stream.
 _ROLES = r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)|jinja|template|raise_exception"
 _EMPTY_TEXT = r"(?:non-?empty|non-whitespace|empty|blank|at least one character|min(?:imum)? length)"
 _REASONING_NAMES = (
@@ -75,16 +75,20 @@ _UNKNOWN = (
     r"unknown|unrecogni|unexpected|extra (?:field|input)|not permitted|not allowed|unsupported|forbidden|invalid field"
 )
 _EFFORT_NONE = r"tools.{0,60}reasoning|reasoning.{0,80}tools"
-# Gemini has all functions in one tool
+# Gemini puts all functions into one tool.
 _TOOL_PATHS = (r"function_?declarations[\[.](\d+)", r"tools[\[.](\d+)")
 _SCHEMA_WORDS = r"schema|parameters|properties|items|function|tool"
-# these words are about one picture, not about all of them
+# These words are about a single image, not about images in general.
 _ONE_PICTURE = r"process|invalid|corrupt|decod|broken|too (?:large|small)|format|download"
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The adjustments for the next attempt. `lasting` are refused for good and remembered."""
+    """The adjustments for the next attempt.
+
+    Attributes:
+        lasting: The parts that the server refuses permanently, which are stored.
+    """
 
     adjustments: Adjustments
     lasting: Adjustments = NOTHING
@@ -93,12 +97,12 @@ class Remedy:
 def remedy(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
-    """Return how to ask again after `complaint`, or None if there is nothing left to try.
+    """Return the adjustments for the next attempt, or None if nothing is left to try.
 
     Args:
-        present: The parts in the body that was refused, which it could do without.
-        tools: The tools in it.
-        sent: How it was made.
+        present: The optional parts of the refused body.
+        tools: Its tools.
+        sent: Its adjustments.
     """
     named = _named(complaint, present, tools, sent)
     if named is not None:
@@ -115,7 +119,7 @@ def remedy(
 def _named(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
-    """Return what to do about the part that the complaint speaks of, if it can be left out."""
+    """Return the adjustments for the part that the complaint names, if it can be left out."""
     text = f"{complaint.message} {complaint.text}"
     if complaint.wants_responses or (says(_EFFORT_NONE, complaint.message) and tools):
         if (
@@ -135,7 +139,7 @@ def _named(
     part = _named_part(complaint, [part for part in present if part not in sent.without])
     if part is None:
         return None
-    # one broken picture makes no model blind
+    # A single broken image doesn't mean that the model refuses all images.
     if part is Part.IMAGES and says(_ONE_PICTURE, complaint.message):
         return Remedy(sent.plus(part))
     return _lasting(sent, part)
@@ -172,7 +176,7 @@ def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) 
 
 
 def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool with the schema that the server refuses, if the complaint says which."""
+    """Return the tool with a refused schema, if the complaint names it."""
     for said in (complaint.param or "", complaint.message, complaint.text):
         match = next((match for path in _TOOL_PATHS if (match := re.search(path, said, re.IGNORECASE))), None)
         if match and int(match[1]) < len(tools):

@@ -14,11 +14,11 @@ from pipeline.models.chat_completions import (
     NO_TEXT,
     SHOWN_BY_TOOL,
     data_url,
-    described,
-    object_text,
+    describe_tool,
+    ensure_object,
     offered_tools,
     own_data,
-    own_id,
+    portable_id,
     without_refused_calls,
 )
 from pipeline.models.endpoint import Endpoint
@@ -26,20 +26,20 @@ from pipeline.models.model import ModelRequest, Usage
 from pipeline.models.values import at, count_at, items, text_at
 
 MIN_OUTPUT_TOKENS = 16
-"""The API takes no smaller limit."""
+"""The API refuses smaller limits."""
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
 class Responses:
-    """Makes the body of a request and reads the events of its answer.
+    """Creates the body of a request and reads the events of its answer.
 
-    Nothing is stored at the provider: reasoning comes back encrypted and goes with the next request.
+    The provider stores nothing: it returns the reasoning encrypted, and the next request includes it.
     """
 
     path = "/responses"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of `request` without the parts that the server refuses."""
+        """Return the JSON of a request without the parts that the server refuses."""
         without = adjustments.without
         tools = offered_tools(request, adjustments)
         effort = "low" if request.low_effort else request.effort
@@ -52,7 +52,7 @@ class Responses:
         if Part.INCLUDE not in without:
             made["include"] = [ENCRYPTED_REASONING]
         if request.session_id and Part.CACHE_KEY not in without:
-            # requests of one chat begin alike; the id of the chat stays private
+            # Requests of one chat have the same beginning. The hash keeps the ID of the chat private.
             made["prompt_cache_key"] = hashlib.sha256(request.session_id.encode()).hexdigest()[:32]
         if request.max_output_tokens:
             made["max_output_tokens"] = max(request.max_output_tokens, MIN_OUTPUT_TOKENS)
@@ -63,13 +63,13 @@ class Responses:
         if request.json and Part.RESPONSE_FORMAT not in without:
             made["text"] = {"format": {"type": "json_object"}}
         if tools:
-            made["tools"] = [{"type": "function", "strict": False, **described(tool)["function"]} for tool in tools]
+            made["tools"] = [{"type": "function", "strict": False, **describe_tool(tool)["function"]} for tool in tools]
             if request.required_tool and Part.TOOL_CHOICE not in without:
                 made["tool_choice"] = {"type": "function", "name": request.required_tool}
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the parts of a body that it could do without."""
+        """Return the optional parts of a body."""
         names = {
             "include": Part.INCLUDE,
             "prompt_cache_key": Part.CACHE_KEY,
@@ -103,11 +103,11 @@ class Responses:
             builder.reasoned = True
         elif kind in ("response.completed", "response.incomplete", "response.failed", "response.done"):
             response = at(event, "response")
-            if not builder.fields.get("items"):  # a proxy that streams only the end
+            if not builder.fields.get("items"):  # Some proxies stream only the end.
                 for item in items(response, "output"):
-                    _read_item(item, builder, shows_text=not builder.begun)
+                    _read_item(item, builder, shows_text=not builder.has_content)
             _read_end(response, builder)
-        elif at(event, "object") == "response":  # not streamed
+        elif at(event, "object") == "response":  # Not streamed.
             for item in items(event, "output"):
                 _read_item(item, builder, shows_text=True)
             _read_end(event, builder)
@@ -139,10 +139,10 @@ def _images(message: Message) -> list[dict[str, Any]]:
 
 
 def _answer_items(message: Message, data: Mapping[str, Any], ids: dict[str, str]) -> list[dict[str, Any]]:
-    """Return an answer as items: as they came if they are this model's, with the text that is in the log."""
+    """Return an answer as items. Stored items of this model are sent back unchanged, with the text from the log."""
     stored = [item for item in items(at(data, "fields"), "items") if isinstance(item, dict)]
     for call in message.tool_calls:
-        ids[call.id] = text_at(data, "calls", call.id, "id") or own_id(call.id)
+        ids[call.id] = text_at(data, "calls", call.id, "id") or portable_id(call.id)
     made: list[dict[str, Any]] = []
     text = {"type": "output_text", "text": message.content, "annotations": []}
     said = not message.content
@@ -158,13 +158,13 @@ def _answer_items(message: Message, data: Mapping[str, Any], ids: dict[str, str]
     own_calls = {item.get("call_id") for item in stored}
     for call in message.tool_calls:
         if ids[call.id] not in own_calls:
-            arguments = object_text(call.arguments)
+            arguments = ensure_object(call.arguments)
             made.append({"type": "function_call", "call_id": ids[call.id], "name": call.name, "arguments": arguments})
     return made
 
 
 def _read_item(item: object, builder: AnswerBuilder, *, shows_text: bool = False) -> None:
-    """Store an item of the output as it must go back. The text of a message is stored in the log only."""
+    """Store an item of the output to send it back. The text of a message is stored only in the log."""
     if not isinstance(item, dict):
         return
     kind = item.get("type")

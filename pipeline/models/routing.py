@@ -1,4 +1,4 @@
-"""Chooses the model that answers: by tier, with fallbacks, within the day's limits, and by the chat's choice."""
+"""Chooses the model that answers, by tier and by the chat's choice, with fallbacks and daily limits."""
 
 from __future__ import annotations
 
@@ -31,44 +31,49 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by role. Fallbacks are tried in order if the first one fails."""
+    """The models by role.
+
+    Attributes:
+        fallbacks: Tried in order if the first model fails.
+        others: Models that a chat can choose instead of `balanced`.
+    """
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
-    others: tuple[ChatModel, ...] = ()  # can be chosen instead of `balanced`
+    others: tuple[ChatModel, ...] = ()
 
 
 class _SharedTime:
-    """Divides the time of a request among the models that may be asked. Unused time goes to the next ones."""
+    """Divides the time limit of a request among the models that may be asked. Unused time goes to later models."""
 
     def __init__(self, request: ModelRequest, patience: float, models: int) -> None:
         self._request = request
         self._began = time.monotonic()
         self._patience = patience
-        self._least = patience / models
-        self._left = models
+        self._min_silence = patience / models
+        self._models_left = models
 
     def share(self) -> ModelRequest:
-        gone, remaining = time.monotonic() - self._began, self._left
-        self._left -= 1
+        elapsed, remaining = time.monotonic() - self._began, self._models_left
+        self._models_left -= 1
         seconds = self._request.seconds
         return replace(
             self._request,
-            # a model that answered for a long time before it failed has used none of the silence of the others
-            silence=max((self._patience - gone) / remaining, self._least),
-            # a server that is starting is waited for only if no other model is left
+            # A model may stream for a long time before it fails. That must not shorten the silence of the others.
+            silence=max((self._patience - elapsed) / remaining, self._min_silence),
+            # Wait for a server that is starting only if no other model is left.
             loading_seconds=self._request.loading_seconds if remaining == 1 else 0,
-            seconds=None if seconds is None else max((seconds - gone) / remaining, 0),
+            seconds=None if seconds is None else max((seconds - elapsed) / remaining, 0),
         )
 
 
 class ModelRouter(WrappedModel):
-    """A ChatModel that chooses among several. Questions about itself are answered by the usual one.
+    """A ChatModel that chooses among several models. Its name and window are those of the default one.
 
     Args:
-        patience: Longest silence of all models together, in seconds.
-        daily_limit: Tokens a day. None is no limit.
+        patience: Maximum silence of all models together, in seconds.
+        daily_limit: Tokens per day. None means no limit.
         observe: Called with the usage of each call.
     """
 
@@ -91,11 +96,11 @@ class ModelRouter(WrappedModel):
         self._daily_limit = daily_limit
 
     async def can(self, part: Part) -> bool:
-        """Return what the usual model can do; for the second look, what the fast model can do."""
+        """Ask the default model, or the fast model about the second look."""
         return await (self._models.fast if part is Part.SECOND_LOOK else self._model).can(part)
 
     def others(self) -> tuple[ModelRouter, ...]:
-        """Return the other models that a chat can choose, each with the same fallbacks, limit and meter."""
+        """Return routers for the other models that a chat can choose, with the same fallbacks, limit and meter."""
         return tuple(
             ModelRouter(
                 replace(self._models, balanced=model),
@@ -109,9 +114,9 @@ class ModelRouter(WrappedModel):
         )
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer with the model of the tier, or with the first fallback that can.
+        """Answer with the model of the tier, or with the first fallback that works.
 
-        If a whole answer is needed and all of them break off, the first half answer is returned.
+        If a whole answer is needed and all models break off, the first incomplete answer is returned.
 
         Raises:
             DailyLimitReached: The day's tokens are used up.
@@ -139,7 +144,7 @@ class ModelRouter(WrappedModel):
             half = half or answer
         if half is not None:
             return half
-        assert failure is not None, "no answer means a failure"  # noqa: S101  # the loop ran at least once
+        assert failure is not None, "no answer means a failure"  # noqa: S101  # There is at least one model.
         raise failure
 
     async def _check_limits(self, request: ModelRequest) -> None:
@@ -164,7 +169,7 @@ class ModelRouter(WrappedModel):
         if usage is None:
             count = sum(self._counter.text(text, answer.model) for text in texts) + images * IMAGE_TOKENS
             usage = Usage(count, self._counter.text(answer.text, answer.model))
-        elif not images:  # the price of a picture says nothing about the price of text
+        elif not images:  # The cost of an image says nothing about the cost of text.
             self._counter.observe(answer.model, texts, usage.prompt_tokens)
         use = TokenUse(
             model=answer.model,
@@ -180,7 +185,7 @@ class ModelRouter(WrappedModel):
         try:
             await self._usage.record(use)
         except Exception:
-            # the answer is there and paid for: a count that can't be written, on a full disk, must not discard it
+            # The disk may be full, for example. The answer has arrived and is paid for, so return it anyway.
             log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)
 
 
@@ -196,11 +201,11 @@ class ModelChoice:
         return self.models.get(await self._chosen(chat) or "", self.usual)
 
     async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
-        """Return the model for a turn, and a notice, once, if the chosen one is no longer configured."""
+        """Return the model for a turn, and a one-time notice if the chosen model is no longer configured."""
         gone = await self._chosen(chat)
         if gone is None or gone in self.models:
             return await self.of(chat), None
-        with contextlib.suppress(StoreError):  # the disk may be full; then the notice comes again
+        with contextlib.suppress(StoreError):  # The disk may be full. The notice is repeated then.
             await self.choose(chat, None)
         return self.usual, _(
             "The model {gone}, which was chosen here, is not configured any more: I talk with {usual} again.",
@@ -209,64 +214,65 @@ class ModelChoice:
         )
 
     async def choose(self, chat: str, name: str | None) -> None:
-        """Store the choice of a chat. None is the usual model. Raises StoreError."""
+        """Store the choice of a chat. None means the default model. Raises StoreError."""
         await self._preferences.change(chat, model=name)
 
     async def is_news(self, chat: str, toolless: str) -> bool:
-        """Return whether a chat was not told yet that a model takes no tools. From now on it counts as told."""
+        """Return True the first time that a chat must be notified that its model can't use tools."""
         try:
             is_news = (await self._preferences.get(chat)).toolless != toolless
             if is_news:
                 await self._preferences.change(chat, toolless=toolless)
-        except StoreError:  # the disk may be full; then the chat hears it again
+        except StoreError:  # The disk may be full. The chat is notified again then.
             return True
         return is_news
 
     async def _chosen(self, chat: str) -> str | None:
         try:
             return (await self._preferences.get(chat)).model
-        except StoreError as error:  # without the choice, the usual model answers
+        except StoreError as error:
             log.warning("model_choice_not_read", reason=str(error))
             return None
 
 
 class YieldingModel(WrappedModel):
-    """A ChatModel over one with a single slot.
+    """Wraps a model that answers one request at a time, and gives priority to requests of people.
 
-    A background request that meets a person's request ends at once with Postponed. Its connection is closed, which
-    frees the slot within the model's next batch. The caller tries again later.
+    A background request ends at once with Postponed when a person's request arrives. Closing its connection frees the
+    model within its next batch. The caller retries later.
     """
 
     def __init__(self, model: ChatModel) -> None:
         super().__init__(model)
-        self._front = Gate()
-        self._behind: set[asyncio.Task[ModelAnswer]] = set()
+        self._idle = Gate()
+        self._background_tasks: set[asyncio.Task[ModelAnswer]] = set()
 
     async def quiet(self) -> None:
-        await self._front.passed()
+        """Wait until no person's request is running."""
+        await self._idle.passed()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer `request`. Raises ModelError, and Postponed for one in the background."""
+        """Answer a request. Raises ModelError, and Postponed for a background request."""
         if request.background:
-            return await self._complete_behind(request)
-        with self._front.shut():
-            for task in self._behind:
+            return await self._complete_in_background(request)
+        with self._idle.shut():
+            for task in self._background_tasks:
                 task.cancel()
             return await self._model.complete(request, on_text)
 
-    async def _complete_behind(self, request: ModelRequest) -> ModelAnswer:
-        if not self._front.is_open:
+    async def _complete_in_background(self, request: ModelRequest) -> ModelAnswer:
+        if not self._idle.is_open:
             raise Postponed("Somebody waits for the model's answer.")
         task = asyncio.create_task(self._model.complete(request), name=request.purpose)
-        self._behind.add(task)
+        self._background_tasks.add(task)
         try:
             return await task
         except asyncio.CancelledError:
-            # cancelled from outside, and not to give way
-            own = asyncio.current_task()
-            if own is not None and own.cancelling():
+            # If this task itself was cancelled, the request did not give way to another one.
+            current = asyncio.current_task()
+            if current is not None and current.cancelling():
                 raise
             log.info("gave_way", purpose=request.purpose)
             raise Postponed("Somebody began to wait for the model's answer.") from None
         finally:
-            self._behind.discard(task)
+            self._background_tasks.discard(task)

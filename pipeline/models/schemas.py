@@ -1,4 +1,4 @@
-"""Tools' JSON schemas in the form that every provider accepts."""
+"""Repairs the JSON schemas of tools, so that every provider accepts them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _ABOUT_THE_SCHEMA = frozenset(("$schema", "$id", "$comment"))
 _OF_SCHEMAS = ("properties", "$defs", "definitions", "patternProperties")
 _SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else")
 MAX_DEPTH = 32
-"""Levels of a schema. Deeper levels are replaced by a schema that accepts any value."""
+"""Deeper levels are replaced by a schema that accepts any value."""
 
 
-def repaired(schema: object) -> dict[str, Any]:
-    """Return the schema of a tool's parameters as an object that OpenAI, Gemini and Anthropic accept.
+def repair_schema(schema: object) -> dict[str, Any]:
+    """Return the schema of a tool's parameters in a form that OpenAI, Gemini and Anthropic accept.
 
-    Arrays get `items`, combinations at the top are merged into one object, and `required` names only properties that
-    exist. The meaning stays or gets wider, never narrower.
+    Arrays get `items`, combinations at the top are merged into one object, and `required` lists only properties that
+    exist. The result accepts at least every value that the original accepts.
     """
-    made = _repaired(schema, 0)
+    made = _repair(schema, 0)
     for combination in _COMBINATIONS:
         branches = [branch for branch in made.pop(combination, ()) if isinstance(branch, dict)]
         if not branches:
@@ -34,19 +34,19 @@ def repaired(schema: object) -> dict[str, Any]:
     return made | ({"required": required_names} if required_names else {})
 
 
-def _repaired(schema: object, depth: int) -> dict[str, Any]:
+def _repair(schema: object, depth: int) -> dict[str, Any]:
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
-        return {}  # `true` and anything that is no schema: any value
+        return {}  # `true` and invalid schemas accept any value.
     made: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _ABOUT_THE_SCHEMA:
             continue
         if key in _OF_SCHEMAS and isinstance(value, dict):
-            made[key] = {name: _repaired(inner, depth + 1) for name, inner in value.items()}
+            made[key] = {name: _repair(inner, depth + 1) for name, inner in value.items()}
         elif key in _COMBINATIONS and isinstance(value, list):
-            made[key] = [_repaired(inner, depth + 1) for inner in value]
+            made[key] = [_repair(inner, depth + 1) for inner in value]
         elif key in _SCHEMA and isinstance(value, dict):
-            made[key] = _repaired(value, depth + 1)
+            made[key] = _repair(value, depth + 1)
         else:
             made[key] = value
     _repair_array(made, depth)
@@ -62,8 +62,8 @@ def _repair_array(made: dict[str, Any], depth: int) -> None:
         return
     items = made.get("items")
     places = made.pop("prefixItems", None) or (items if isinstance(items, list) else None)
-    if isinstance(places, list) and places:  # a tuple: each of its places may be anywhere
-        different = [_repaired(place, depth + 1) for place in places]
+    if isinstance(places, list) and places:  # Providers don't support tuples, so allow each type at any position.
+        different = [_repair(place, depth + 1) for place in places]
         made["items"] = different[0] if len(different) == 1 else {"anyOf": different}
     elif not isinstance(items, dict) or not items:
         made["items"] = {"type": "string"}

@@ -1,4 +1,4 @@
-"""Sends a request until the server takes it, and finds out what it does not take."""
+"""Sends a request, and adapts and repeats it until the server accepts it."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 24
-"""Attempts at one request; each differs from the one before, so this only guards against a defect."""
+"""Each attempt differs from the one before, so this only guards against a bug."""
 TEST_TOKENS = 64
 LOADING_PAUSES = (0.5, 1.0, 2.0, 4.0)
-"""Seconds between attempts while a server is starting or loads its model; the last one repeats."""
+"""Seconds between attempts while a server is starting or loads its model. The last value repeats."""
 
 
-class Rejected(Exception):  # the server's word for it
-    """The server has refused the request, in a status or within the stream."""
+class Rejected(Exception):
+    """Raised if the server refuses the request, by status or within the stream."""
 
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(complaint.message)
         self.complaint = complaint
 
 
-class Loading(Exception):  # not an error yet
-    """The server is starting, or loads its model."""
+class Loading(Exception):
+    """Raised while the server is starting or loads its model."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -52,7 +52,7 @@ class Loading(Exception):  # not an error yet
 
 
 class WireFormat(Protocol):
-    """One API: how a request is written for it, and how the events of its answers are read."""
+    """An API: creates the body of a request and reads the events of its answer."""
 
     path: str
 
@@ -67,12 +67,12 @@ class WireFormat(Protocol):
 
 @dataclass(slots=True)
 class OpenAnswer:
-    """An answer whose first event has arrived: some servers refuse a request no earlier than in it.
+    """An answer after its first event, since some servers refuse a request only in that event.
 
     Attributes:
-        wire: The format that it is in.
-        used: How the request was made.
-        learned: The parts that the server turned out to refuse for good.
+        wire: The format of the answer.
+        used: The adjustments of the request.
+        learned: The parts that the server turned out to refuse permanently.
     """
 
     response: httpx2.Response
@@ -83,7 +83,7 @@ class OpenAnswer:
     learned: Adjustments
 
     async def read_into(self, builder: AnswerBuilder, on_event: Callable[[], object]) -> AsyncIterator[None]:
-        """Add the events to `builder`, one at a time. Raises Rejected for an error in the stream."""
+        """Add the events to `builder` one by one. Raises Rejected for an error in the stream."""
         event = self.first
         while True:
             on_event()
@@ -105,8 +105,8 @@ class Sender:
     """A request on its way to an endpoint.
 
     Args:
-        on_sign_of_life: Called whenever the server has answered anything.
-        on_comment: Called for the comments by which a server shows that it works on the answer.
+        on_sign_of_life: Called for each response of the server.
+        on_comment: Called for comments in the stream, which keep the connection alive.
     """
 
     client: openai.AsyncOpenAI
@@ -117,12 +117,12 @@ class Sender:
     on_comment: Callable[[], None]
 
     async def send(self, known: Adjustments) -> OpenAnswer:
-        """Return the answer to the request, or to as much of it as the server takes.
+        """Return the answer to the request, without the optional parts that the server refuses.
 
         Raises:
-            Rejected: The server refuses the request in every form in which nothing essential is missing.
+            Rejected: The server refuses the request even without its optional parts.
             Loading: The server is starting.
-            openai.OpenAIError, httpx2.HTTPError, ValueError: It can't be reached, or sends nothing that can be read.
+            openai.OpenAIError, httpx2.HTTPError, ValueError: It can't be reached, or its answer can't be read.
         """
         adjustments, learned = known, NOTHING
         tested = False
@@ -166,12 +166,12 @@ class Sender:
         return Responses() if uses_responses else ChatCompletions()
 
     async def _post(self, wire: WireFormat, body: dict[str, Any]) -> OpenAnswer:
-        """Send it once and return its answer from the first event on."""
+        """Send a body once and return the answer after its first event."""
         import httpx2
         import openai
 
         try:
-            # past the SDK's models of requests and events, which take as long as the rest of a turn
+            # Bypass the SDK's models of requests and events, which take as long as the rest of a turn.
             response = cast(
                 "httpx2.Response",
                 await self.client.post(
@@ -186,7 +186,7 @@ class Sender:
             self.on_sign_of_life()
             raise _status_error(error) from error
         except openai.APIConnectionError as error:
-            # while the machine starts, the network may be late as well
+            # While the machine starts, the network may not be up yet.
             is_starting = bool(self.request.loading_seconds) and not isinstance(error, openai.APITimeoutError)
             if is_starting or is_refused_connection(error):
                 raise Loading(error) from error
@@ -207,7 +207,7 @@ class Sender:
         return OpenAnswer(response, events, first, wire, NOTHING, NOTHING)
 
     async def _refused_tools(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> Adjustments:
-        """Find out with tiny requests which tools the server refuses, or that it takes none at all."""
+        """Find out with small requests which tools the server refuses, or that it refuses all tools."""
         if await self._takes(wire, tools, adjustments) or not await self._takes(wire, [], adjustments):
             return NOTHING
         bad = await self._bad_among(wire, tools, adjustments)
@@ -244,7 +244,7 @@ def _has_no_responses(complaint: Complaint) -> bool:
 
 
 def _error_in(event: object) -> Complaint | None:
-    """Return the error that an event of a stream is, or None."""
+    """Return the error in an event of a stream, or None."""
     if event is DONE or not isinstance(event, dict | list):
         return None
     if isinstance(event, dict):
@@ -260,7 +260,7 @@ def _error_in(event: object) -> Complaint | None:
 def _status_error(error: openai.APIStatusError) -> Exception:
     try:
         body = error.response.text
-    except Exception:  # noqa: BLE001  # a body that broke off: the error's own words remain
+    except Exception:  # noqa: BLE001  # The body may be incomplete. Use the error's own text.
         body = str(error)
     complaint = read_complaint(error.status_code, body)
     if error.status_code in (502, 503) and not complaint.is_overflow and not complaint.is_filter:
@@ -269,5 +269,5 @@ def _status_error(error: openai.APIStatusError) -> Exception:
 
 
 def loading_pause(attempt: int) -> float:
-    """Return how many seconds to wait before the next attempt at a server that is not ready."""
+    """Return the number of seconds before the next attempt."""
     return LOADING_PAUSES[min(attempt, len(LOADING_PAUSES) - 1)]

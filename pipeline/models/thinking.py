@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _TAG_NAMES = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think")
-# Magistral and Kimi-VL use other brackets
+# Magistral and Kimi-VL use other brackets.
 _CLOSING = {f"<{name}>": f"</{name}>" for name in _TAG_NAMES} | {"[think]": "[/think]", "◁think▷": "◁/think▷"}
 _MARKER = re.compile("|".join(map(re.escape, (*_CLOSING, *_CLOSING.values()))), re.IGNORECASE)
 _MAX_MARKER_CHARS = max(map(len, _CLOSING.values()))
@@ -16,16 +16,16 @@ class ThinkingSplitter:
     """Splits streamed text into thinking and answer.
 
     A closing tag without an opening one means that everything before it was thinking: many chat templates put the
-    opening tag into the prompt. Tags inside Markdown code or directly behind a quotation mark are part of the answer.
+    opening tag into the prompt. Tags inside Markdown code or directly after a quotation mark are part of the answer.
     """
 
     def __init__(self) -> None:
         self.text = ""
         self.thinking = ""
         self.closed_without_opening = False
-        self._pending = ""  # may become a tag
-        self._opening = ""  # the tag that opened the thinking that is going on
-        self._start = 0  # where in `thinking` that began
+        self._pending = ""  # Text that may become a tag.
+        self._opening = ""  # The opening tag of the current thinking, if any.
+        self._start = 0  # The position in `thinking` where the current thinking begins.
         self._had_thinking = False
         self._skips_space = False
 
@@ -35,11 +35,11 @@ class ThinkingSplitter:
             pass
 
     def close(self) -> None:
-        """Settle what is undecided at the end of the stream."""
+        """Handle the pending text at the end of the stream."""
         if not self._opening:
             self._emit(self._pending)
         elif self.text.strip():
-            # an answer that mentions an opening tag and never closes it
+            # The tag is never closed, so the answer only mentions it.
             self._emit(self._opening + self.thinking[self._start :] + self._pending)
             self.thinking = self.thinking[: self._start]
         else:

@@ -1,4 +1,4 @@
-"""Asks an endpoint how much a model reads and writes; servers say it in a dozen ways."""
+"""Asks an endpoint for the context window of a model. Servers have a dozen ways to state it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     import httpx
 
-SECONDS = 2.0
-"""Time limit for all requests together; the first turn waits for them."""
-UNTOLD_TOKENS = 4096
+TIMEOUT_SECONDS = 2.0
+"""Timeout for all requests together. The first turn waits for them."""
+DEFAULT_LOCAL_TOKENS = 4096
 """The window that Ollama and LM Studio use by default on a machine without a large GPU."""
 
 _CONTEXT = (
-    ("meta", "n_ctx"),  # llama.cpp; its n_ctx_train is what the model was trained for, not what it was loaded with
+    ("meta", "n_ctx"),  # llama.cpp. Its n_ctx_train is the window that the model was trained for, not the loaded one.
     ("max_model_len",),
     ("top_provider", "context_length"),  # OpenRouter
     ("context_length",),
@@ -31,20 +31,20 @@ _CONTEXT = (
     ("max_context_length",),
     ("max_input_tokens",),
 )
-# Where an entry of `/v1/models` gives the context and the longest answer, most reliable first: vLLM, OpenRouter,
-# Together, Groq, Mistral and others. OpenAI itself gives neither.
+# Fields in the entries of `/v1/models`, most reliable first: vLLM, OpenRouter, Together, Groq, Mistral and others.
+# OpenAI itself states neither limit.
 _OUTPUT = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",), ("max_output_tokens",))
 
 
 @dataclass(frozen=True, slots=True)
 class SaidWindow:
-    """The window of a model in the words of its endpoint, in tokens. None if it does not say.
+    """The window of a model as its endpoint states it, in tokens. None means that it is not stated.
 
     Attributes:
         context_tokens: The prompt and the answer together.
         output_tokens: The longest answer.
-        final: False if the endpoint may say more once the model was used.
-        blind: The model takes no images.
+        final: False if the endpoint may state more once the model is loaded.
+        blind: The model accepts no images.
     """
 
     context_tokens: int | None = None
@@ -54,19 +54,22 @@ class SaidWindow:
 
 
 async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | None:
-    """Ask the endpoint how much `model` reads and writes. Return None if it can't be reached. Never raises."""
-    import httpx  # late: most processes never ask
+    """Ask the endpoint for the window of a model. Return None if it can't be reached. Never raises."""
+    import httpx  # Most processes never need it.
 
     headers = {"Authorization": f"Bearer {api_key}"}
     try:
         async with (
-            asyncio.timeout(SECONDS),
+            asyncio.timeout(TIMEOUT_SECONDS),
             httpx.AsyncClient(
-                headers=headers, timeout=SECONDS, verify=tls_context(), trust_env=not is_on_this_machine(base_url)
+                headers=headers,
+                timeout=TIMEOUT_SECONDS,
+                verify=tls_context(),
+                trust_env=not is_on_this_machine(base_url),
             ) as client,
         ):
             listing = await _get(client, f"{base_url.rstrip('/')}/models")
-            if said_window := _listed(listing, model):
+            if said_window := _from_listing(listing, model):
                 return said_window
             root = _root(base_url)
             answers = await asyncio.gather(
@@ -77,11 +80,11 @@ async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | No
     return next((said_window for said_window in answers if said_window is not None), SaidWindow())
 
 
-def _listed(listing: object, model: str) -> SaidWindow | None:
+def _from_listing(listing: object, model: str) -> SaidWindow | None:
     entries = items(listing, "data")
     result = _named(entries, "id", model)
     if result is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
-        result = entries[0]  # it has one model and answers to any name
+        result = entries[0]  # llama.cpp has a single model, and accepts any name for it.
     context = _first(result, _CONTEXT)
     inputs = at(result, "architecture", "input_modalities")  # OpenRouter
     blind = isinstance(inputs, list) and "image" not in inputs
@@ -93,7 +96,7 @@ async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWi
     if result is None:
         return None
     loaded, blind = _tokens(at(result, "loaded_context_length")), at(result, "type") == "llm"
-    return SaidWindow(loaded or UNTOLD_TOKENS, final=loaded is not None, blind=blind)
+    return SaidWindow(loaded or DEFAULT_LOCAL_TOKENS, final=loaded is not None, blind=blind)
 
 
 async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
@@ -106,11 +109,11 @@ async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindo
     running = await _get(client, f"{root}/api/ps")
     loaded = _tokens(at(_named(items(running, "models"), "model", model), "context_length"))
     trained = next((t for name, t in details.items() if name.endswith(".context_length") and _tokens(t)), None)
-    if loaded or at(answer, "remote_host"):  # a remote host: the model runs in Ollama's cloud
+    if loaded or at(answer, "remote_host"):  # With a remote host, the model runs in Ollama's cloud.
         return SaidWindow(loaded or trained, blind=blind)
     # Ollama silently cuts longer prompts, so assume the smallest window until the model is loaded.
     configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(at(answer, "parameters")), re.MULTILINE)
-    assumed = int(configured[1]) if configured else min(UNTOLD_TOKENS, trained or UNTOLD_TOKENS)
+    assumed = int(configured[1]) if configured else min(DEFAULT_LOCAL_TOKENS, trained or DEFAULT_LOCAL_TOKENS)
     return SaidWindow(assumed, final=False, blind=blind)
 
 
@@ -129,7 +132,7 @@ async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None 
 
 
 def _root(base_url: str) -> str:
-    """Return the address without its path; servers have their own APIs there."""
+    """Return the URL without its path, where servers have their native APIs."""
     split = urlsplit(base_url)
     return f"{split.scheme}://{split.netloc}"
 
@@ -145,5 +148,5 @@ def _first(entry: object, places: Iterable[tuple[str, ...]]) -> int | None:
 
 
 def _tokens(value: object) -> int | None:
-    """Return a plausible number of tokens, or None. One odd field must not hide the others."""
+    """Return the value if it is a plausible number of tokens, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 512 else None

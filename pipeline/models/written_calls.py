@@ -1,7 +1,7 @@
-"""Tool calls that a model writes into its text instead of making them.
+"""Finds tool calls that a model writes into its text.
 
-Small models, and servers without the right parser for a model, leave calls in the text in the form in which the model
-was trained to write them. A form with a marker is recognised anywhere outside of Markdown code; JSON without a marker
+Small models, and servers without the right parser for a model, leave calls in the text in the format that the model was
+trained on. A format with a marker is recognised anywhere outside of Markdown code. JSON without a marker is recognised
 only if it is the whole answer.
 """
 
@@ -17,7 +17,7 @@ WrittenCall = tuple[str, dict[str, Any]]
 """The name of a tool and its arguments."""
 
 _NAME = r"[\w.:-]+"
-# Each form with its markers; the end may be missing at the end of the text.
+# The formats with their markers. The closing marker may be missing at the end of the text.
 _BLOCKS = (
     r"<tool_call>(?P<a>.*?)(?:</tool_call>|\Z)",
     r"<\|?tool_calls?\|?>(?P<b>.*?)(?:</?\|?/?tool_calls?\|?>|\Z)",
@@ -34,7 +34,7 @@ MARKER = re.compile(
     r"<tool_call>|<\|?tool_calls?\|?>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|<(?:\w+:)?(?:function_calls|tool_calls?)>"
     r"|<｜tool▁calls▁begin｜>|<\|tool_calls_section_begin\|>|functools\[\{"
 )
-"""Begins a written call; a text that streams is shown up to here."""
+"""The beginning of a written call. A streamed text is shown only up to here."""
 MAX_MARKER_CHARS = 32
 
 _FENCED = re.compile(r"\s*(?:Tool call:\s*)?```(?:json|tool_code|tool_call|python)?\s*(.*?)\s*```\s*", re.DOTALL)
@@ -57,11 +57,11 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def read_written_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[WrittenCall]]:
-    """Return `text` without the calls that are written in it, and those of tools that exist.
+    """Return the text without written calls, and the calls of existing tools.
 
     Args:
         text: The whole answer, without thinking.
-        schemas: The JSON schema of each tool's parameters, by its name.
+        schemas: The JSON schemas of the tools' parameters, by tool name.
     """
     whole = _whole_answer(text, schemas)
     if whole:
@@ -84,7 +84,7 @@ def read_written_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> t
 
 
 def marker_position(text: str, start: int = 0) -> int | None:
-    """Return where in `text` the first written call may begin, or None."""
+    """Return the position where the first written call may begin, or None."""
     for match in MARKER.finditer(text, start):
         if not _is_in_code(text, match.start()):
             return match.start()
@@ -110,7 +110,7 @@ def _whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[W
 
 
 def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[WrittenCall]:
-    """Yield the calls in a block, in any of the forms."""
+    """Yield the calls in a block, in any format."""
     values = _json_values(body)
     if values:
         yield from (call for value in values if (call := _call_of(value)) is not None)
@@ -138,7 +138,7 @@ def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[W
 
 
 def _json_values(text: str) -> list[Any] | None:
-    """Return the JSON values that make up `text`, one after the other, or None if it is something else."""
+    """Parse a sequence of JSON values. Return None if the text contains anything else."""
     values: list[Any] = []
     at = 0
     while at < len(text):
@@ -184,7 +184,7 @@ def _call_of(value: object) -> WrittenCall | None:
 
 
 def _typed(parameters: Iterator[re.Match[str]], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters that were written as text with the types that the tool's schema gives them."""
+    """Convert parameters from text to the types in the tool's schema."""
     properties = schema.get("properties")
     arguments: dict[str, Any] = {}
     for parameter in parameters:
@@ -203,7 +203,7 @@ def _value_of(text: str) -> Any:
 
 
 def _python_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
-    """Return the calls in `text` if it consists of Python calls of tools: `[search(query="bees")]`."""
+    """Return the calls if the text consists only of Python calls of tools: `[search(query="bees")]`."""
     if not re.match(rf"\[?\s*(?:print\()?(?:default_api\.)?{_NAME}\(", text):
         return []
     try:
@@ -214,7 +214,7 @@ def _python_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[W
     calls: list[WrittenCall] = []
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print" and node.args:
-            node = node.args[0]  # noqa: PLW2901  # Gemma prints what it calls
+            node = node.args[0]  # noqa: PLW2901  # Gemma wraps calls in print().
         if not isinstance(node, ast.Call) or node.args:
             return []
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -1,1 +1,1 @@
-"""What a model is told, and what that may cost."""
+"""Prompts, and the token budgets that they must fit."""

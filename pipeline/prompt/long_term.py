@@ -1,4 +1,4 @@
-"""MEMORY.md in a prompt: without what is over, with all that is vital, and ordered by how often it changes."""
+"""MEMORY.md as a prompt shows it: without lines that are over, and with the newest lines last."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ TODAY_HEADER = "## Learned Today"
 
 @dataclass(frozen=True, slots=True)
 class LongTermText:
-    """The text of MEMORY.md, and the lines in it that were written today, which stand behind the notes."""
+    """MEMORY.md in two parts, so that new lines don't invalidate the prompt cache.
+
+    Attributes:
+        today: The lines written today. They come after the daily notes in the prompt.
+    """
 
     text: str
     today: tuple[str, ...] = ()
 
     @property
     def whole(self) -> str:
-        """All of it."""
         return "\n".join([self.text, *self.today]).strip()
 
 
 def without_hidden(text: str, lines: PageLines) -> LongTermText:
-    """Return the text of MEMORY.md without what is over or said in the conversation itself, divided by age."""
+    """Remove lines that are over or repeat the visible conversation, and separate the lines written today."""
     if not lines.hidden and not lines.fresh:
         return LongTermText(text)
     shown = [line for line in text.splitlines() if line not in lines.hidden]
@@ -37,7 +40,7 @@ def without_hidden(text: str, lines: PageLines) -> LongTermText:
 
 
 def with_vital(long_term: LongTermText, vital: Sequence[str], budget: Budget) -> LongTermText:
-    """Return the text with the vital lines that it doesn't hold: a small window cuts it."""
+    """Add the vital lines that were cut because the window is small."""
     shown, remaining, missing = set(long_term.whole.splitlines()), budget.memory // 4, []
     for line in vital:
         if line not in shown and (cost := budget.text(line) + 1) <= remaining:

@@ -1,7 +1,8 @@
-"""The two parts of a prompt that are not the conversation: what stays the same, and what changes with each message.
+"""Builds the two parts of a prompt other than the conversation: a stable one and a volatile one.
 
-The first is the one system message at the front, since many chat templates refuse a second one. The other stands at
-the end of the newest message and is not kept in history, so that one request is a prefix of the next.
+The stable part is the only system message, since many chat templates refuse a second one. The volatile part, which
+changes with every message, is appended to the newest message and not stored in the history. So each request is a prefix
+of the next.
 """
 
 from __future__ import annotations
@@ -68,17 +69,22 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-STATEMENT_SHARE = 3
-"""The part of the tokens for earlier talk that is shown to a message which asks for nothing: a third."""
-SHARED_TOKENS = 300
-MOST_SHARED = 40
-SHARED_CHARACTERS = 300
-"""What the family shares is in every request, the newest first as far as this has room; search finds more."""
+STATEMENT_DIVISOR = 3
+"""A message that asks nothing gets only this fraction (a third) of the tokens for earlier messages."""
+MAX_SHARED_TOKENS = 300
+MAX_SHARED_MEMORIES = 40
+MAX_SHARED_MEMORY_CHARS = 300
+"""Limits for the memories that others of the family share. Every request has the newest ones; search finds the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """What is found for a message and quoted, what others share, and what activates, in so many tokens."""
+    """The sources of memories for a prompt.
+
+    Attributes:
+        activation_tokens: The limit for activated memories.
+        sharing: None if nothing is shared.
+    """
 
     recall: Recall
     activation: Activation
@@ -88,23 +94,35 @@ class Memories:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, the baseline memories in it, and what of MEMORY.md it shows."""
+    """The system message and the memories in it.
+
+    Attributes:
+        baseline: The rules.
+        unasked: The memories that are included because they are strong.
+        shown: Everything from memory that the message contains.
+        pool: The memories that may also be activated by the new message.
+        unreadable: A sentence that says why a file is missing.
+        lines: All of these memories as plain lines, including MEMORY.md.
+    """
 
     message: Message
     baseline: tuple[Activated, ...]
-    unasked: tuple[Activated, ...]  # what is in it because it is strong
+    unasked: tuple[Activated, ...]
     shown: AlreadyInPrompt
-    pool: Pool | None  # what else may activate
+    pool: Pool | None
     forgotten: ForgottenWords | None
-    unreadable: str | None = None  # why a file is not in it, in a sentence
-    lines: tuple[str, ...] = ()  # the memories in it
+    unreadable: str | None = None
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
-    """What is added to the newest message, and the memories in it that activated for it. Those are all trusted.
+    """The text that is appended to the newest message.
 
-    A plain style has lines and now behind its identity instead, with no words of others.
+    Attributes:
+        activated: The memories that the message activated. They are all trusted.
+        lines: With a plain style, the memories that follow the identity in the system message. None is foreign.
+        now: With a plain style, the current time, also in the system message.
     """
 
     text: Passage
@@ -115,9 +133,10 @@ class Volatile:
 
 @dataclass(eq=False)
 class PromptBuilder:
-    """Builds both parts, each within its budget and in the words that suit the model.
+    """Builds both parts within their budgets, in the style that suits the model.
 
-    None: nothing of that kind is to stand in a prompt.
+    A source that is None is left out of the prompt. A new budget is created for each turn, since the limits of a model
+    may become known only while the program runs.
     """
 
     style: PromptStyle
@@ -125,16 +144,16 @@ class PromptBuilder:
     memories: Memories | None
     graph: LightRag | None
     skills: Skills | None
-    budget: BudgetOf  # made for each turn, as what a model takes may become known only while the program runs
+    budget: BudgetOf
     clock: Clock
     zone_of: TimezoneLookup
 
     @property
-    def most_messages(self) -> int | None:
-        return self.style.most_messages
+    def max_messages(self) -> int | None:
+        return self.style.max_messages
 
     def request(self, stable: Stable, volatile: Volatile, spoken: Sequence[Message]) -> list[Message]:
-        """The messages for the model: the two parts and the conversation, whose newest message is its last."""
+        """Combine both parts with the conversation. Its last message must be the newest one."""
         messages = with_volatile(spoken, volatile) if volatile.text.text else list(spoken)
         if not self.style.plain:
             return [stable.message, *messages]
@@ -161,9 +180,10 @@ class PromptBuilder:
         return await memories.recall.find(question, session.owner, visible)
 
     async def stable(self, session: Session, visible: Transcript, budget: Budget, lookup: Found = NOTHING) -> Stable:
-        """Identity, the skills, the Markdown files, the baseline memories, the conversation's summary.
+        """Build the system message: identity, skills, Markdown files, rules, and the summary of the conversation.
 
-        Nothing in it depends on what was found for a message, which is only read with the rest.
+        Args:
+            lookup: The search results for the new message. They go into the pool, but never into the message.
         """
         style = self.style
         lines: list[str] = []
@@ -223,7 +243,7 @@ class PromptBuilder:
         vital = [line for line, was_written in lines.vital if not was_written or line in written]
         divided = without_hidden(memory.long_term, lines)
         memory = fitted(replace(memory, long_term=divided.whole), budget.memory, budget)
-        # divided again: what was cut may be of either part
+        # Divide the text again, since lines of both parts may have been cut.
         long_term = with_vital(without_hidden(memory.long_term, lines), vital, budget)
         return replace(memory, long_term=long_term.text), long_term
 
@@ -233,7 +253,7 @@ class PromptBuilder:
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
     async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
-        """What the next request of a session to a model costs without its new message."""
+        """Estimate the tokens of the session's next request without the new message."""
         budget = await self.budget(session.owner, model)
         stable = await self.stable(session, visible, budget)
         spoken = [budget.capped(message, budget.message) for message in visible.messages]
@@ -253,24 +273,29 @@ class PromptBuilder:
         photos: bool = False,
         task: TaskRun | None = None,
     ) -> Volatile:
-        """What the answered messages quote, the memories that fit `question`, what was found about it, and the time.
+        """Build the text to append to the newest message: quotes, shared and relevant memories, hints and the time.
 
-        answered: the messages themselves, of which nothing is said again. photos: they show some. task: they are one.
+        Args:
+            lookup: The search results for `question`.
+            quoted: The messages that the new messages reply to.
+            answered: The new messages. Memories that repeat them are left out.
+            photos: The new messages contain photos.
+            task: The scheduled task that runs, if any.
         """
         tokens, memories = budget.relevant, self.memories
-        shared, besides = await self._shared(session, stable.shown, budget)
-        # what was said before stands in no later request: to a message that asks for nothing less of it is shown
+        shared, shown = await self._shared(session, stable.shown, budget)
+        # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
         asked = asks(question) or bool(asked_in(question))
-        earlier_tokens = tokens if asked else tokens // STATEMENT_SHARE
+        earlier_tokens = tokens if asked else tokens // STATEMENT_DIVISOR
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, stable, besides, earlier_tokens), self._in_graph(session, question)
+            self._earlier(lookup, visible, stable, shown, earlier_tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
             used = sum(memory.tokens for memory in (*stable.baseline, *stable.unasked))
             used += budget.text(RULES_HEADER) if stable.baseline else 0
             remaining = budget.activation(memories.activation_tokens) - used
-            # what was captured of the very message that is answered needs no second place in its request
+            # A memory captured from the new message would only repeat it.
             seen = (budget.capped(message, budget.message) for message in (*visible.messages, *answered))
             already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
             chosen = (*stable.baseline, *stable.unasked)
@@ -314,15 +339,15 @@ class PromptBuilder:
     async def _shared(
         self, session: Session, shown: AlreadyInPrompt, budget: Budget
     ) -> tuple[list[str], AlreadyInPrompt]:
-        """Lines of what others share with a chat, newest first, and what the prompt says with them."""
+        """Return the lines that others share with a chat, newest first, and `shown` extended by them."""
         if self.memories is None or self.memories.sharing is None:
             return [], shown
-        entries = await self.memories.sharing.by_others(session.owner, MOST_SHARED)
-        lines, remaining = list[str](), min(SHARED_TOKENS, budget.relevant)
+        entries = await self.memories.sharing.by_others(session.owner, MAX_SHARED_MEMORIES)
+        lines, remaining = list[str](), min(MAX_SHARED_TOKENS, budget.relevant)
         zone = self.zone_of(session.owner)
         for entry in entries:
             day = f"{entry.shared_at.astimezone(zone):%Y-%m-%d}" if entry.shared_at is not None else ""
-            line = f"- {entry.shared_by}, {day}: {in_line(entry.content, SHARED_CHARACTERS)}"
+            line = f"- {entry.shared_by}, {day}: {in_line(entry.content, MAX_SHARED_MEMORY_CHARS)}"
             if (cost := budget.text(line) + 1) <= remaining:
                 remaining -= cost
                 lines.append(line)
@@ -330,7 +355,7 @@ class PromptBuilder:
         return lines, shown
 
     async def _earlier(
-        self, lookup: Found, visible: Transcript, stable: Stable, besides: AlreadyInPrompt, tokens: int
+        self, lookup: Found, visible: Transcript, stable: Stable, shown: AlreadyInPrompt, tokens: int
     ) -> Passage:
         if (memories := self.memories) is None:
             return Passage("")
@@ -338,19 +363,19 @@ class PromptBuilder:
             lookup,
             visible,
             tokens,
-            besides=besides,
+            besides=shown,
             whole_exchanges=not self.style.plain,
             forgotten=stable.forgotten,
         )
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
-        if self.graph is None or session.private:  # the server keeps what it was asked
+        if self.graph is None or session.private:  # LightRAG stores queries.
             return Passage("")
         return await self.graph.relevant(question)
 
 
 def with_summary_of_others(messages: Sequence[Message], visible: Transcript, budget: Budget) -> list[Message]:
-    """`messages` with a summary that others' words went into: as data in the first message, never as ours."""
+    """Prepend a foreign summary to the first message as data. It must never be part of the system message."""
     if not visible.summary or not visible.summary_provenance.is_foreign or not messages:
         return list(messages)
     first = messages[0]
@@ -366,7 +391,7 @@ def _summary(visible: Transcript, budget: Budget) -> str:
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
-    """`messages` with what changes at the end of the last one, after the user's own words."""
+    """Append the volatile part to the last message, after the user's own words."""
     last, added = messages[-1], volatile.text
     provenance = worst([last.provenance, added.provenance])
     return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]

@@ -1,4 +1,4 @@
-"""The words that the model is given besides the conversation."""
+"""The texts that are sent to the model with the conversation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ and "your" to the user. You keep nothing beyond this conversation."""
 MEMORY_HEADER = "# Memory"
 PLAIN_MEMORY_HEADER = "What you remember about the user:"
 PLAIN_UNKNOWN = "If you are asked about the user and your memory does not hold it, say that you don't know it yet."
-"""Stands only where something is asked: else a small model says it to what it is told."""
+"""Used only if the message asks something. A small model would otherwise also say this in reply to a statement."""
 RULES_HEADER = "# Rules"
 UNASKED_HEADER = "## Also Remembered"
 SUMMARY_HEADER = "[Conversation summary]"
@@ -70,30 +70,38 @@ _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """How a model is told who it is and what is remembered; config/models.json says which model gets which."""
+    """The form of a model's prompt. `config/models.json` sets the style of each model.
 
-    # what the headings mean is said here or not at all: under them, a small model took it for something to repeat
+    Attributes:
+        identity: The beginning of the system message. It also explains the headings: a small model repeats
+            explanations that come right below them.
+        identity_without_memory: Replaces `identity` if memory is off.
+        plain: Put memories and the time as plain lines after the identity, leave out notes and earlier answers, and
+            leave messages as typed. A small model answers any other text that it finds around the message.
+        max_messages: Maximum number of messages of the conversation. None means all.
+    """
+
     identity: str
-    forgetful: str  # the same where memory is off
-    # memories and time as plain lines behind `identity`, without notes or earlier answers, and messages as typed: a
-    # small model answers whatever else it finds around its message
+    identity_without_memory: str
     plain: bool = False
-    most_messages: int | None = None  # of the conversation; None: all
+    max_messages: int | None = None
 
 
 STYLES = {
     "full": PromptStyle(_FULL, _PLAIN),
-    "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, most_messages=6),
+    "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, max_messages=6),
 }
-"""The styles by the names that the catalogue uses."""
+"""The styles by their names in `config/models.json`."""
 
 
 _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")
 
 
 def plain_examples() -> tuple[tuple[str, str], ...]:
-    """Two things that a user might tell, each with an answer, in the language of the texts around it."""
-    # a small model otherwise repeats what asks for nothing, as if it were its own
+    """Return two statements with good answers, in the current language.
+
+    Without examples a small model repeats a statement as if it were its own.
+    """
     return (
         (_("My brother bought a boat."), _("A boat, how exciting for your brother! Does he sail a lot?")),
         (_("My back hurts today."), _("Oh no, take it easy today. I hope your back feels better soon!")),
@@ -101,21 +109,21 @@ def plain_examples() -> tuple[tuple[str, str], ...]:
 
 
 def plain_line(line: str) -> str:
-    """A line of memory without when, what and whose it is."""
+    """Remove the list mark, the label and the speaker from a line of memory."""
     return _LABEL.sub("", line).strip()
 
 
 def without_memory(style: PromptStyle) -> PromptStyle:
-    return replace(style, identity=style.forgetful)
+    return replace(style, identity=style.identity_without_memory)
 
 
 def fenced(text: str) -> str:
-    """What is added to a message, as data that is not the user's. Nothing in `text` can end it."""
+    """Wrap text in a <context> element, which marks it as data and not the user's words. Escape such tags in it."""
     return f"<context>\n{unfenced(text)}\n</context>"
 
 
 def unfenced(text: str) -> str:
-    """`text` without marks that would make a part of it look like what is added by `fenced`."""
+    """Escape <context> tags, so that text can't pretend to begin or end the element of `fenced`."""
     return _FENCE.sub("‹", text)
 
 
@@ -127,7 +135,11 @@ No preamble."""
 
 
 def summary_request(earlier: str | None, transcript: str, *, shorter: bool = False) -> str:
-    """What the summariser is asked. shorter: its last summary was cut off before its end."""
+    """Return the request to the summariser.
+
+    Args:
+        shorter: Ask for fewer words, since the last summary was cut off.
+    """
     parts = [f"## Earlier summary\n{earlier}"] if earlier else []
     instruction = "Write the new summary, in at most 100 words." if shorter else "Write the new summary."
     return "\n\n".join([*parts, f"## Conversation\n{transcript}", instruction])

@@ -1,1 +1,1 @@
-"""The eight systems of the pipeline; pipeline/order.py puts them in order."""
+"""The eight systems of the pipeline. `pipeline/order.py` sets their order."""

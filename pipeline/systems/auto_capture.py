@@ -1,6 +1,6 @@
-"""AutoCapture (15): what the user's own words ask for, forbid or correct is kept at once, without a model (S4).
+"""AutoCapture (15): stores requests, orders and corrections in the user's own words at once, without a model.
 
-What else they state is only found here. A model judges it after the turn (`bot/jobs/capturing.py`).
+Other statements are only collected here. A model judges them after the turn (`bot/jobs/capturing.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 
-    # a statement that is stored at once, and the memories that it may take the place of
+    # A statement to store at once, and the memories that it may replace.
     _Plan = tuple[Captured, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
@@ -55,16 +55,17 @@ _NOT_SHARED = N_("Noted for this chat alone, which is no part of the family: {co
 
 _A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
 
-MOST_TO_FORGET = 3
-"""Memories that are offered where somebody asks to forget something."""
-MAX_TOLD_CHARS = 300
-MAX_TALK_MESSAGES = 3
-"""Earlier messages of the user that a correction such as "no, 15 March" may be about."""
+MAX_OFFERED_MEMORIES = 3
+"""Memories that are offered to be deleted when the user asks to forget something or says that an answer is wrong."""
+MAX_SECRET_MESSAGE_CHARS = 300
+"""Longer messages are not searched for secrets that the user tells the bot."""
+MAX_CORRECTABLE_MESSAGES = 3
+"""Number of the user's latest messages that a correction such as "no, 15 March" may refer to."""
 
 
 @dataclass(slots=True)
 class _Outcome:
-    """What became of one message: what was noted in MEMORY.md, what was learned, and why anything was refused."""
+    """The result of capturing one message: the note for MEMORY.md, learned statements, and refusals."""
 
     note: str | None = None
     note_entry: Entry | None = None
@@ -79,22 +80,29 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
-    """What was said before: ids of the user's latest messages, and of the memories that the last answer states."""
+class _CorrectionContext:
+    """The messages and memories that a correction may refer to.
 
-    messages: tuple[int, ...]
-    stated: tuple[int, ...]
+    Attributes:
+        message_ids: The user's latest messages.
+        entry_ids: The memories that the last answer states.
+    """
+
+    message_ids: tuple[int, ...]
+    entry_ids: tuple[int, ...]
 
 
 @dataclass(eq=False)
 class AutoCapture:
-    """Captures from the words that the user typed; forwarded and attached text never writes memory.
+    """Captures memories from the words that the user typed. Forwarded and attached text never writes memory.
 
-    What it asks to remember becomes a note that stands in MEMORY.md too, and what it asks to forget is offered for one
-    tap. Orders to the bot and corrections of what is known are stored at once; what a correction may replace leaves
-    the prompts until a model has judged it. What else is stated becomes `Turn.heard`. All that is written of one
-    message is one change of memory, which one undo takes back. tells: whether a session is told of what nobody asked
-    for.
+    A request to remember becomes a note, also in MEMORY.md. A request to forget is answered with buttons that delete
+    the matching memories. Orders to the bot and corrections are stored at once; the memories that a correction may
+    replace are hidden from prompts until a model has judged it. Other statements become `Turn.heard`. Everything
+    written for one message is one change, so one undo reverts it.
+
+    Attributes:
+        tells: Return True if a session wants notices about captures that the user did not ask for.
     """
 
     name = "AutoCapture"
@@ -111,7 +119,7 @@ class AutoCapture:
     tells: Callable[[str], bool]
 
     async def process(self, turn: Turn) -> None:
-        # the words of a turn that is run again were captured when it ran first
+        # A retried turn was captured when it first ran.
         if not self.enabled or turn.replaces_turn is not None:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
@@ -124,7 +132,7 @@ class AutoCapture:
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         for message in typed:
             if message.speaker is None and is_list(message.content):
-                # written by another assistant as a rule, so it is nothing that the user states
+                # Such a list was usually written by another assistant, so the user doesn't state it.
                 turn.notices.append(Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)))
                 continue
             for_all = self.sharing.enabled and is_for_all(message.content)
@@ -132,7 +140,7 @@ class AutoCapture:
             outcome = await self._keep(turn, message, sharer)
             if objects(message.content):
                 outcome.doubted = await self.lookup.stated_in(
-                    await self._answer(turn), turn.session.owner, MOST_TO_FORGET
+                    await self._find_answer(turn), turn.session.owner, MAX_OFFERED_MEMORIES
                 )
             written = [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += written
@@ -151,8 +159,8 @@ class AutoCapture:
             notices = _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
 
-    async def _answer(self, turn: Turn) -> str:
-        """The answer that a message objects to: the one that it replies to, else the last."""
+    async def _find_answer(self, turn: Turn) -> str:
+        """Return the answer that a message objects to: the one that it quotes, or else the last one."""
         quoted = [arrival.quoted.text for arrival in turn.arrivals if arrival.quoted is not None]
         if quoted:
             return quoted[-1]
@@ -160,10 +168,10 @@ class AutoCapture:
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
     async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
-        """Write what a message asks to remember, orders and corrects, as one change.
+        """Write the note, orders and corrections of a message as one change.
 
         Args:
-            sharer: The person who shares its note, if anybody does.
+            sharer: The name of the person who shares the note with the family. None if it isn't shared.
         """
         session = turn.session
         owner = session.owner
@@ -172,10 +180,10 @@ class AutoCapture:
         text = message.content if request is None else request.besides
         if (forget := to_forget(text)) is not None:
             text = forget.besides
-            outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MOST_TO_FORGET)
+            outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MAX_OFFERED_MEMORIES)
         note = await self._new_note(owner, request.what, outcome) if request is not None else None
         plans = await self._plans(turn, text, outcome)
-        if not outcome.refusals and (secret := told_secret(text)) is not None:
+        if not outcome.refusals and (secret := _find_told_secret(text)) is not None:
             outcome.refusals.append(str(looks_like(secret)))
         if note is None and not plans:
             return outcome
@@ -190,22 +198,27 @@ class AutoCapture:
                 await self._store(change, owner, capture, doubted, message.speaker, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
-            await self._note_again(owner, _note_line(outcome.note, day), outcome)
+            await self._retry_note(owner, _note_line(outcome.note, day), outcome)
         return outcome
 
     async def _plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
-        """Return what is stored at once, with what that may replace; all else becomes a candidate."""
+        """Return the statements to store at once, with the memories that they may replace.
+
+        All other statements are added to the candidates of `outcome`.
+        """
         owner = turn.session.owner
         plans: list[_Plan] = []
         captures = proposed(text)
         resumed = resuming(text)
         is_handed_over = hands_over_text(text)
-        former = await self._edited(turn)
+        former = await self._find_former_captures(turn)
         if former and captures and not is_handed_over:
-            # the order in a message tells which sentence was edited
+            # Sentences of an edited message are matched with the former ones by their order.
             pairs = zip(captures, former, strict=False) if len(captures) == len(former) else [(captures[0], former[0])]
             return [(c, [entry]) for c, entry in pairs if not same_words(c.text, entry.content)]
-        talk = await self._talk(turn) if any(capture.may_replace for capture in captures) else _Talk((), ())
+        context = _CorrectionContext((), ())
+        if any(capture.may_replace for capture in captures):
+            context = await self._correction_context(turn)
         for capture in captures:
             if (secret := secret_in(capture.text)) is not None:
                 outcome.refusals.append(str(looks_like(secret)))
@@ -218,8 +231,8 @@ class AutoCapture:
                 continue
             if await self.learning.reinforce_known(owner, capture.text) is not None:
                 continue
-            doubted = await self.corrections.doubted(owner, capture, talk.stated, talk.messages)
-            # what corrects nothing that is known, and can't be understood alone, is for a model to read
+            doubted = await self.corrections.doubted(owner, capture, context.entry_ids, context.message_ids)
+            # A correction that matches no memory can't be understood alone, so a model reads it later.
             if is_order or doubted:
                 plans.append((capture, doubted))
             else:
@@ -229,22 +242,23 @@ class AutoCapture:
             plans += [(resumed, rules)] if rules else []
         return plans
 
-    async def _edited(self, turn: Turn) -> list[Entry]:
-        """Return what was captured of the message that the turn's one is the edited form of."""
+    async def _find_former_captures(self, turn: Turn) -> list[Entry]:
+        """Return the memories captured from the former text of an edited message."""
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
         return await self.corrections.from_message(turn.session.id, text) if text is not None else []
 
-    async def _talk(self, turn: Turn) -> _Talk:
+    async def _correction_context(self, turn: Turn) -> _CorrectionContext:
         messages = (await self.sessions.transcript(turn.session.id)).messages
         typed = [message.id for message in messages if is_typed(message) and message.id is not None]
-        answer = await self._answer(turn)
+        answer = await self._find_answer(turn)
         stated = await self.lookup.stated_in(answer, turn.session.owner) if answer else []
-        return _Talk(
-            tuple(typed[-MAX_TALK_MESSAGES:]), tuple(memory.entry for memory in stated if memory.entry is not None)
+        return _CorrectionContext(
+            tuple(typed[-MAX_CORRECTABLE_MESSAGES:]),
+            tuple(memory.entry for memory in stated if memory.entry is not None),
         )
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
-        """Store an explicit request to remember: an entry whose line is also written into MEMORY.md."""
+        """Store a requested note as an entry and as a line of MEMORY.md."""
         try:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
@@ -253,17 +267,17 @@ class AutoCapture:
             outcome.note_refused = str(error)
             return
         outcome.note, outcome.note_entry = note, entry
-        with contextlib.suppress(MemoryRefused):  # a file that is full: the entry is found all the same
+        with contextlib.suppress(MemoryRefused):  # The file may be full. Search still finds the entry.
             await change.edit_file(appending(line))
             await change.know_line(entry, line)
 
     async def _new_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
-        """The text to note in MEMORY.md; None if it is there. A memory that says it is reinforced."""
+        """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
         return None if await self.lookup.is_written(what, owner) else what
 
-    async def _note_again(self, owner: str, line: str, outcome: _Outcome) -> None:
-        """Note it anew: a person was editing the file, and their edit won."""
+    async def _retry_note(self, owner: str, line: str, outcome: _Outcome) -> None:
+        """Append the note again after a person's edit of the file was saved first."""
         try:
             await self.memory.append(owner, line, Author.CAPTURE)
         except MemoryRefused as error:
@@ -278,7 +292,7 @@ class AutoCapture:
         speaker: str | None,
         outcome: _Outcome,
     ) -> None:
-        """Store an order or a correction, and put aside what it may replace until a model has judged that."""
+        """Store an order or a correction, and put aside the memories that it may replace until a model has judged."""
         aside = [entry for entry in doubted if await change.is_current(entry)]
         former = aside[0] if aside else None
         text = with_value(former.content, capture.text) if former is not None and capture.leans_on_talk else None
@@ -289,7 +303,7 @@ class AutoCapture:
         except MemoryRefused as error:
             outcome.refusals.append(str(error))
             return
-        if learned.entry.proposal != waits:  # it was known, or waited to be confirmed
+        if learned.entry.proposal != waits:  # The entry existed already, confirmed or not.
             await change.propose(learned.entry, None, waits)
         for entry in aside:
             if entry.id != learned.entry.id:
@@ -297,22 +311,25 @@ class AutoCapture:
         outcome.learned.append(replace(learned, superseded=former))
 
 
-def told_secret(text: str) -> str | None:
-    """Return the kind of a secret that a short message tells, and does not only ask about or paste."""
-    if len(text) > MAX_TOLD_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
+def _find_told_secret(text: str) -> str | None:
+    """Return the kind of secret in a short message of one line, or None. Questions and pasted texts don't count."""
+    if len(text) > MAX_SECRET_MESSAGE_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
         return None
     return secret_in(text)
 
 
 def _note_line(note: str, day: date) -> str:
-    """The line of a note in MEMORY.md: with its day, or "since last week" would mean another week by next month."""
+    """Format a note for MEMORY.md. The date keeps phrases such as "since last week" meaningful."""
     return format_line(_("{note} (noted {date})", note=note, date=day.isoformat()))
 
 
 def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False) -> list[Notice]:
-    """What is said of it: one line for all that one undo takes back, and one for each refusal.
+    """Return one notice for everything that one undo reverts, and one for each refusal and question.
 
-    tells: whether of what nobody asked for, too. of_family: it may be shared. not_shared: that was asked for in vain.
+    Args:
+        tells: Also report captures that the user did not ask for.
+        of_family: The chat belongs to the family, so offer to share the memory.
+        not_shared: The user asked to share, but the chat doesn't belong to the family.
     """
     news = [learned for learned in outcome.learned if tells and (learned.superseded is not None or not learned.known)]
     refusals = [
@@ -323,7 +340,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     lines += [
         Notice(
             _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget})"),
-            ((_forgetting(memory),),),
+            ((_forget_button(memory),),),
         )
         for memory in outcome.to_forget
     ]
@@ -332,7 +349,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
             _("I remember this: {content}. Is it wrong?", content=unstopped(memory.content)),
             (
                 (
-                    _forgetting(memory),
+                    _forget_button(memory),
                     *([edit_button(memory.entry, memory.content)] if memory.entry is not None else []),
                 ),
             ),
@@ -364,5 +381,5 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     return [Notice(text, row), *lines]
 
 
-def _forgetting(memory: NamedMemory) -> Button:
+def _forget_button(memory: NamedMemory) -> Button:
     return Button(_("Forget"), memory.forget, memory.content)

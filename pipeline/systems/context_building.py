@@ -1,7 +1,4 @@
-"""AutoCompaction (18) shortens a conversation that grew too large; ContextBuilding (20) makes the request.
-
-The order of its parts keeps the provider's prompt cache warm.
-"""
+"""AutoCompaction (18) shortens a conversation that grew too large. ContextBuilding (20) builds the request."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ if TYPE_CHECKING:
     from pipeline.turn import Turn
 
 OnCompacted = Callable[["Compacted"], Awaitable[None]]
-"""Is told of each compaction, so that what left the model's view is consolidated."""
+"""Called after each compaction, so that the removed messages can be consolidated."""
 
 
 class AutoCompaction:
-    """Reads the conversation, and compacts it when the model's window or the message window is outgrown (S0, S2)."""
+    """Reads the conversation and compacts it if it exceeds the model's window or the message limit."""
 
     name = "AutoCompaction"
 
@@ -36,43 +33,44 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        """Compact if needed; the user is told when no summary could be made."""
+        """Compact the conversation if needed. Notify the user if no summary could be made."""
         turn.transcript = await self._sessions.transcript(turn.session.id)
-        model = turn.talking
-        # the first step that looks at the window, so it asks the endpoint for it
+        model = turn.chat_model
+        # This is the first step that needs the size of the window, so it asks the endpoint.
         await model.get_to_know()
-        done = await self._compaction.compact_if_needed(
+        compacted = await self._compaction.compact_if_needed(
             turn.session, turn.transcript, model.name, model.window.max_input_tokens
         )
-        if done is None:
+        if compacted is None:
             return
         turn.transcript = await self._sessions.transcript(turn.session.id)
-        await self._on_compacted(done)
-        if not done.summarized:
-            turn.notices.append(Notice(_without_summary(done)))
+        await self._on_compacted(compacted)
+        if not compacted.summarized:
+            turn.notices.append(Notice(_no_summary_text(compacted)))
 
 
-def _without_summary(done: Compacted) -> str:
-    if done.archive_name is None:
+def _no_summary_text(compacted: Compacted) -> str:
+    if compacted.archive_name is None:
         return ngettext(
             "The conversation grew long and no summary could be made: {n} earlier message left my view.",
             "The conversation grew long and no summary could be made: {n} earlier messages left my view.",
-            done.removed,
+            compacted.removed,
         )
     return ngettext(
         "The conversation grew long and no summary could be made: {n} earlier message left my view and"
         " is kept as {name}.",
         "The conversation grew long and no summary could be made: {n} earlier messages left my view and"
         " are kept as {name}.",
-        done.removed,
-        name=done.archive_name,
+        compacted.removed,
+        name=compacted.archive_name,
     )
 
 
 class ContextBuilding:
-    """Puts the parts together: one system message, the conversation from the newest marker on, the new messages.
+    """Builds the request: one system message, the conversation since the newest marker, and the new messages.
 
-    What changes with every message stands at the end of the newest one.
+    Everything that changes with every message is appended to the newest one, which keeps the provider's prompt cache
+    warm.
     """
 
     name = "ContextBuilding"
@@ -82,17 +80,17 @@ class ContextBuilding:
         self._builder = builder
 
     async def process(self, turn: Turn) -> None:
-        turn.budget = budget = await self._builder.budget(turn.session.owner, turn.talking)
+        turn.budget = budget = await self._builder.budget(turn.session.owner, turn.chat_model)
         if turn.transcript is None:
             turn.transcript = await self._sessions.transcript(turn.session.id)
         transcript = turn.transcript
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
-        if (most := self._builder.most_messages) is not None:
-            first = next((at for at, m in enumerate(history[-most:]) if m.role is Role.USER), most)
-            history = history[-most:][first:]
+        if (limit := self._builder.max_messages) is not None:
+            first = next((at for at, m in enumerate(history[-limit:]) if m.role is Role.USER), limit)
+            history = history[-limit:][first:]
             transcript = replace(transcript, messages=history)
         visible = replace(transcript, messages=history)
-        # what is looked up is what the user says, and not what a document says
+        # Search memory for the user's own words, not for the text of an attached document.
         question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
         lookup = await self._builder.find(turn.session, question, transcript)
         stable = await self._builder.stable(turn.session, visible, budget, lookup)
@@ -113,7 +111,7 @@ class ContextBuilding:
         spoken = [_with_origin(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
         read = "\n".join([*volatile.lines, volatile.text.text])
-        turn.found = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
+        turn.recalled_message = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
         turn.context = self._builder.request(stable, volatile, spoken)
         turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *stable.unasked, *volatile.activated)
@@ -122,9 +120,9 @@ class ContextBuilding:
 
 
 def _with_origin(message: Message) -> Message:
-    """`message` with what the model must know of where it came from: the speaker in a group, a forward."""
+    """Prefix a user message with its speaker in a group and with a mark for foreign text."""
     if message.role is not Role.USER:
-        return message  # a mark in its own answers would teach the model to write marks
+        return message  # Marks in its own answers would teach the model to write marks.
     speaker = f"{message.speaker}:" if message.speaker else ""
     text = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
     return replace(message, content=text.removeprefix(" "))

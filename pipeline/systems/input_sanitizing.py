@@ -1,4 +1,4 @@
-"""InputSanitizing (10): makes whatever arrived into text that can be stored, searched and shown."""
+"""InputSanitizing (10): turns incoming messages and media into clean text."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ log = structlog.get_logger(__name__)
 
 
 class GivenUp(MnemeError):
-    """The program was killed again and again while it worked on a message."""
+    """Raised for a message that killed the program repeatedly."""
 
     is_private = True
 
 
 class EmptyMessage(MnemeError):
-    """There is nothing to answer."""
+    """Raised if a message has neither text nor media."""
 
 
 class InputSanitizing:
-    """Normalises text (NFC), strips control characters, bounds its length and marks where it came from.
+    """Normalises and limits text, marks its provenance, and reads media for the model of this turn.
 
-    What came besides text is read, seen and heard here, for the model that talks in this turn, and stands before what
-    was said of it. ready: waits for what is still being started, which later steps take as it is then.
+    Media comes before the text of its message.
+
+    Args:
+        ready: Wait for services that are still starting. Later steps use whatever is available then.
     """
 
     name = "InputSanitizing"
@@ -53,13 +55,13 @@ class InputSanitizing:
         self._suspects = asyncio.Lock()
 
     async def process(self, turn: Turn) -> None:
-        """Turn what came in into the turn's user messages, and find the model that talks.
+        """Set the user messages of the turn and choose its model.
 
-        Raises EmptyMessage when nothing is left, GivenUp for what the program was killed over, and MediaUnreadable
-        where there is only what can't be read.
+        Raises EmptyMessage if there is neither text nor media, GivenUp for a message that killed the program
+        repeatedly, and MediaUnreadable if there is only media that can't be read.
         """
         groups_read = [await self._collect(turn, together) for together in _albums(turn.arrivals)]
-        # before anything is fetched: it is kept, also where the turn is stopped meanwhile
+        # Set before any download, so that the message is stored even if the turn is stopped.
         turn.user_messages = _in_order(groups_read)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
@@ -68,7 +70,8 @@ class InputSanitizing:
             log.error("message_given_up", updates=[arrival.inbox_id for arrival in turn.arrivals])
             raise GivenUp(given_up(turn.arrivals))
         if any(arrival.attempts for arrival in turn.arrivals):
-            # it may be what killed the program: what was worked on beside it then must not be counted with it again
+            # This message may have killed the program. Run suspects one at a time, so that a message that only ran
+            # at the same time isn't counted again.
             await turn.resources.enter_async_context(self._suspects)
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         await self._ready()
@@ -76,12 +79,12 @@ class InputSanitizing:
         turn.notices += [Notice(gone)] if gone is not None else []
         understood, refused = sum(len(group.texts) for group in groups_read), list[str]()
         for group in groups_read:
-            if group.brought:
+            if group.attachments:
                 image_count = sum(len(message.images) for message in turn.user_messages)
-                read = await self._media.read(turn.session.owner, group.brought, turn.talking, image_count)
+                read = await self._media.read(turn.session.owner, group.attachments, turn.chat_model, image_count)
                 group.material = [replace(m, content=clean(m.content)) for m in read.messages]
                 turn.user_messages = _in_order(groups_read)
-                turn.notices += [*map(Notice, read.heard), *read.asked]
+                turn.notices += [*map(Notice, read.heard), *read.questions]
                 understood += read.understood
                 refused += read.refused
         if not understood:
@@ -102,9 +105,14 @@ class InputSanitizing:
 
 @dataclass(slots=True)
 class _Content:
-    """The media of arrivals that belong together, what is reported of them, and the text with them."""
+    """The content of arrivals that belong together.
 
-    brought: list[Attachment]
+    Attributes:
+        material: The messages that stand for the attachments.
+        texts: The text sent with them.
+    """
+
+    attachments: list[Attachment]
     material: list[Message]
     texts: list[Message]
 
@@ -114,7 +122,7 @@ def _in_order(groups_read: list[_Content]) -> list[Message]:
 
 
 def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
-    """The arrivals one by one, but those of an album together."""
+    """Group consecutive arrivals of the same album. Every other arrival is a group by itself."""
     groups: list[list[Arrival]] = []
     for arrival in arrivals:
         if arrival.album is not None and groups and groups[-1][0].album == arrival.album:

@@ -1,6 +1,6 @@
-"""ReplyDelivery (40) commits the turn and its reply in one transaction, then hands the reply over.
+"""ReplyDelivery (40) commits the turn with its reply in one transaction, then sends the reply.
 
-Behind it run MemoryPersist (50), the daily note, and Indexing (55), the knowledge graph and the vectors.
+MemoryPersist (50) and Indexing (55) run after it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ _INTERRUPTED = N_(
 
 
 class ReplyDelivery:
-    """Every turn ends here: answered, stopped or failed. notes: exchanges are noted in the daily notes."""
+    """Commits and delivers every turn, whether it was answered, stopped or failed.
+
+    Args:
+        notes: Write exchanges into the daily notes.
+    """
 
     name = "ReplyDelivery"
 
@@ -47,16 +51,16 @@ class ReplyDelivery:
         self._clock = clock
 
     async def process(self, turn: Turn) -> None:
-        """Commit, then deliver. What the turn had said when it was stopped is kept and marked."""
+        """Commit the turn, then deliver its reply. A stopped turn keeps its partial answer, marked as stopped."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
-        # shown in a private talk, notices would be deleted with it, and so would their buttons
+        # A private talk is deleted with everything in it, so pending notices wait until it is over.
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
-        turn.notices = [*(notice.line for notice in waiting), *turn.notices]  # in the order in which they came up
+        turn.notices = [*(notice.line for notice in waiting), *turn.notices]
         if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
-        task = _settled_task(turn)
+        task = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
         aside = await turn.channel.aside(_lines(alone), rows_of(alone)) if alone else None
         if aside is not None:
@@ -84,20 +88,20 @@ class ReplyDelivery:
         try:
             await turn.channel.deliver(turn.reply)
         except Exception:
-            # the reply is in the log, and in the outbox of a channel that has one: the turn is what it was
+            # The reply is in the log and in the outbox, so the outcome of the turn doesn't change.
             log.exception("delivery_failed")
         if turn.outcome is Outcome.ANSWERED and turn.produced:
             await turn.channel.speak(turn.produced[-1].content)
 
 
-def _settled_task(turn: Turn) -> TaskResult | None:
-    """What becomes of the task that a turn is, which is said under its answer; None where it is none."""
+def _settle_task(turn: Turn) -> TaskResult | None:
+    """Return the result of a scheduled task and add a notice about it. None if the turn isn't a task."""
     if turn.task is None:
         return None
     reminder = turn.task.reminder
     has_failed = turn.given_up or (turn.outcome is Outcome.FAILED and not turn.is_over_limit)
     failures = reminder.failures + 1 if has_failed else 0
-    # a day without tokens and a /stop are no fault of the task
+    # Neither the daily limit nor a /stop counts as a failure of the task.
     if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
         failures = reminder.failures
     is_off = reminder.is_recurring and failures >= MOST_FAILURES
@@ -137,14 +141,15 @@ def _keyboard(turn: Turn) -> Keyboard:
     rows = rows_of(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
-    # what else is said under the failure, and can be undone there, stays
+    # The buttons of the other notices stay below the one that retries.
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
 
 
 class MemoryPersist:
-    """Writes `[HH:mm] User: ... | Assistant: ...` into the note of the day of the answer.
+    """Writes `[HH:mm] User: ... | Assistant: ...` into the daily note.
 
-    hear: is given what AutoCapture has found in the messages of the turn, and the number of the turn.
+    Args:
+        hear: Called with each statement that AutoCapture collected, and the number of the turn.
     """
 
     name = "MemoryPersist"
@@ -154,7 +159,6 @@ class MemoryPersist:
         self._hear = hear
 
     async def process(self, turn: Turn) -> None:
-        """Bring the notes in step with the log. A failure is logged and never reaches the user's answer."""
         if self._hear is not None and turn.committed_as is not None:
             for heard in turn.heard:
                 self._hear(heard, turn.committed_as)
@@ -163,21 +167,23 @@ class MemoryPersist:
 
 
 class Indexing:
-    """Adds answered exchanges to LightRAG, private ones excepted. on_change: is called when there is a new one.
+    """Adds answered exchanges to LightRAG, except those of private talks.
 
-    The words of the exchange need no indexing here: they have been in the store since the commit, and vectors are made
-    of them beside the turns.
+    The search index needs no update here: the commit wrote it, and vectors are computed in the background.
+
+    Args:
+        on_change: Called after each answered turn, so that new vectors are computed.
     """
 
     name = "Indexing"
 
     def __init__(self, graph: LightRag | None, on_change: Callable[[], None] | None = None) -> None:
         self._graph = graph
-        self._said = on_change
+        self._on_change = on_change
 
     async def process(self, turn: Turn) -> None:
-        if self._said is not None:
-            self._said()
+        if self._on_change is not None:
+            self._on_change()
         if self._graph is None or turn.committed_as is None or turn.session.private:
             return
         answer = turn.produced[-1]

@@ -1,4 +1,4 @@
-"""ToolLoop (30): model and tools in turn, until there is a final answer."""
+"""ToolLoop (30): asks the model and runs its tool calls until it gives a final answer."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from pipeline.turn import Turn
 log = structlog.get_logger(__name__)
 
 STARTUP_SECONDS = 300
-"""How long after the start of the bot the model's server may still be starting."""
-SETS_REMINDERS = "reminder_set"
-SAME_CALL_LIMIT = 3
-"""The same tool with the same arguments this many times in a row ends the loop."""
+"""How long after the bot's start the model server may still be starting."""
+REMINDER_TOOL = "reminder_set"
+MAX_IDENTICAL_CALLS = 3
+"""The loop ends when the model makes the same call with the same arguments this many times in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ class TurnLimits:
 
 @dataclass(slots=True)
 class _TurnUsage:
-    """The budget of a turn's requests, and what it has used of its limits."""
+    """The budget of a turn's requests, and how much of its limits the turn has used."""
 
     budget: Budget
-    limit: asyncio.Timeout  # when its time is over
+    limit: asyncio.Timeout
     model_calls: int = 0
     tool_calls: int = 0
     last_call: tuple[str, str] | None = None
-    repeats: int = 0  # of the last call, in a row
+    repeats: int = 0  # How often the last call was made in a row.
 
     @contextlib.contextmanager
     def untimed(self) -> Iterator[None]:
-        """What is waited in here counts for no limit: a person who is asked may take their time."""
+        """Stop the time limit of the turn while the block runs, so that a person can take their time to answer."""
         loop, end = asyncio.get_running_loop(), self.limit.when()
         started = loop.time()
         self.limit.reschedule(None)
@@ -82,14 +82,19 @@ class _TurnUsage:
 
 @dataclass(eq=False)
 class ToolLoop:
-    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words."""
+    """Asks the model, runs the tools it calls, and repeats this until the model answers in words.
+
+    Attributes:
+        recall: Finds memories to show if no model can be reached. None if memory is off.
+        reminders: Offers a reminder if the model can't set one with a tool.
+    """
 
     name = "ToolLoop"
 
     toolbox: Toolbox
     limits: TurnLimits
-    recall: Recall | None  # for where no model answers; None: memory is off
-    reminders: PlainReminders | None  # answers a wish for a reminder where the model has no tool for it
+    recall: Recall | None
+    reminders: PlainReminders | None
     models: ModelChoice
     clock: Clock
 
@@ -97,10 +102,10 @@ class ToolLoop:
         self._started_at = self.clock()
 
     async def process(self, turn: Turn) -> None:
-        """Set what the turn produced; its last message is the answer. Raises ModelError or LimitReached."""
+        """Append the answer and the tool calls before it to `turn.produced`. Raises ModelError or LimitReached."""
         try:
             async with asyncio.timeout(self.limits.seconds) as limit:
-                if not await self._offers_reminder(turn):
+                if not await self._offer_reminder(turn):
                     await self._loop(turn, limit)
         except ModelError as error:
             if self.recall is None or not error.elsewhere or turn.produced:
@@ -116,56 +121,57 @@ class ToolLoop:
             ) from None
 
     async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
-        assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
+        # Without a budget ContextBuilding fails, which aborts the turn.
+        assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101
         used = _TurnUsage(turn.budget, limit)
         can_set = await _can_set_reminders(turn)
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
-                # a server that refused them just now has a model that promises what it can't set
-                if can_set and await self._offers_reminder(turn):
+                # The server may have refused the tools in this request. Then the model promises a reminder in vain.
+                if can_set and await self._offer_reminder(turn):
                     return
                 if can_set and (kept := await self._keep_promise(turn, used)) is not None:
                     if kept:
                         continue
                     return
                 chat = turn.session.address.owner
-                if answer.without_tools and await self.models.is_news(chat, turn.talking.name):
-                    turn.notices.append(Notice(_without_tools(turn.talking.name)))
+                if answer.without_tools and await self.models.is_news(chat, turn.chat_model.name):
+                    turn.notices.append(Notice(_no_tools_text(turn.chat_model.name)))
                 if answer.unseen:
-                    turn.notices.append(Notice(await _why_unseen(turn.talking)))
+                    turn.notices.append(Notice(await _unseen_image_text(turn.chat_model)))
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
             await self._execute(turn, used, answer)
 
-    async def _offers_reminder(self, turn: Turn) -> bool:
+    async def _offer_reminder(self, turn: Turn) -> bool:
         """Offer the reminder that the message asks for, if the model has no tool to set it. Return True if it did."""
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
         is_one = len(typed) == len(turn.user_messages) == 1
         if self.reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
             return False
-        answer = await self.reminders.answer(turn.session, typed[0], turn.talking, spoken())
+        answer = await self.reminders.answer(turn.session, typed[0], turn.chat_model, spoken())
         if answer is not None:
             turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
 
     async def _keep_promise(self, turn: Turn, used: _TurnUsage) -> bool | None:
-        """See to a reminder that the message asks for, if the model has answered without setting it.
+        """Set or offer the requested reminder if the model has answered without setting it.
 
         Returns:
-            True if the model has now called the tool, False if the turn is answered with an offer, and None if the
-            model's answer stands.
+            True if the model has called the tool when asked again, False if the turn is answered with an offer, and
+            None if the model's answer is final.
         """
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
-        called = any(call.name == SETS_REMINDERS for message in turn.produced for call in message.tool_calls)
+        called = any(call.name == REMINDER_TOOL for message in turn.produced for call in message.tool_calls)
         is_one = len(typed) == len(turn.user_messages) == 1
         if self.reminders is None or called or not is_one or turn.session.private or not may_ask_for_reminder(typed[0]):
             return None
         try:
-            wish = await self.reminders.read(turn.session, typed[0], turn.talking)
+            wish = await self.reminders.read(turn.session, typed[0], turn.chat_model)
         except (ModelError, LimitReached, ValidationError):
-            wish = Wish(typed[0], None, Repeat.ONCE)  # nothing is set in any case
+            wish = Wish(typed[0], None, Repeat.ONCE)
         if wish is not None and wish.when is None:
             unset = _("No reminder is set yet: name the day and the hour, such as “tomorrow at 9”.")
             turn.notices.append(Notice(unset))
@@ -173,8 +179,8 @@ class ToolLoop:
             return None
         with contextlib.suppress(ModelError, LimitReached):
             messages = used.budget.fit([*turn.context, *turn.produced])
-            again = await self._ask(turn, messages, used, required_tool=SETS_REMINDERS)
-            if any(call.name == SETS_REMINDERS for call in again.tool_calls):
+            again = await self._ask(turn, messages, used, required_tool=REMINDER_TOOL)
+            if any(call.name == REMINDER_TOOL for call in again.tool_calls):
                 self._check_calls(again.tool_calls, used)
                 await self._execute(turn, used, again)
                 if not turn.produced[-1].content.startswith("error"):
@@ -184,12 +190,12 @@ class ToolLoop:
         return False
 
     async def _query(self, turn: Turn, used: _TurnUsage) -> ModelAnswer:
-        """Return an answer that says something. An unusable one is asked for once more."""
+        """Return an answer with text or tool calls. Ask again, once, if the answer is unusable."""
         messages = used.budget.fit([*turn.context, *turn.produced])
         try:
             answer = await self._ask(turn, messages, used)
         except (ContextOverflow, RequestRejected) as error:
-            shorter = used.budget.emergency(messages)
+            shorter = used.budget.shorten(messages)
             if isinstance(error, RequestRejected) and shorter == messages:
                 raise
             log.warning("asked_with_shorter_history", error=type(error).__name__, messages=len(messages))
@@ -214,9 +220,9 @@ class ToolLoop:
         return answer
 
     def _loading_seconds(self, turn: Turn) -> float | None:
-        """Return how long a model server that is not ready is waited for. None is the usual time.
+        """Return how long to wait for a model server that is not ready. None means the default.
 
-        After a restart of the machine it may start later than the bot, so messages from before wait for it.
+        After a reboot the server may start later than the bot, so messages from before the start wait longer.
         """
         waited = any(arrival.received_at < self._started_at for arrival in turn.arrivals)
         elapsed = (self.clock() - self._started_at).total_seconds()
@@ -225,9 +231,9 @@ class ToolLoop:
     async def _ask_without_history(
         self, turn: Turn, messages: list[Message], used: _TurnUsage
     ) -> tuple[list[Message], ModelAnswer]:
-        """Ask with the system message and this turn alone, since a content filter refused something in the request.
+        """Repeat a request that a content filter refused, with only the system message and this turn.
 
-        Raises MessageRefused if that is refused as well: then the new message itself is the reason.
+        Raises MessageRefused if the filter refuses that too, since then the new message is the reason.
         """
         asked = len(turn.user_messages) + len(turn.produced)
         newest = messages[-asked:]
@@ -251,7 +257,7 @@ class ToolLoop:
         except MnemeError:
             if not _says_something(first):
                 raise
-            return first  # half an answer is worth more than a sentence about the second half
+            return first  # Half an answer is more useful than an error message.
         return again if _says_something(again) else first
 
     async def _ask(
@@ -285,7 +291,7 @@ class ToolLoop:
             loading_seconds=self._loading_seconds(turn),
             on_wait=on_wait,
         )
-        return await turn.talking.complete(request, on_text)
+        return await turn.chat_model.complete(request, on_text)
 
     def _check_calls(self, calls: tuple[ToolCall, ...], used: _TurnUsage) -> None:
         for call in calls:
@@ -293,7 +299,7 @@ class ToolLoop:
             same = used.last_call == (call.name, call.arguments)
             used.repeats = used.repeats + 1 if same else 1
             used.last_call = (call.name, call.arguments)
-            if used.repeats >= SAME_CALL_LIMIT:
+            if used.repeats >= MAX_IDENTICAL_CALLS:
                 raise LimitReached(
                     _("I went in circles, calling {tool} with the same words: rephrase, or /retry.", tool=call.name)
                 )
@@ -309,14 +315,14 @@ class ToolLoop:
             )
 
     async def _execute(self, turn: Turn, used: _TurnUsage, answer: ModelAnswer) -> None:
-        """Run the calls; the calls and their results are appended together, so none is ever without the other."""
+        """Run the calls. Append calls and results together, since providers refuse one without the other."""
         budget = used.budget
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
-            model=turn.talking,
-            messages=turn.citable,  # of what the model had read when it called
-            recalled_text=turn.found.content if turn.found is not None else "",
+            model=turn.chat_model,
+            messages=turn.citable_messages,
+            recalled_text=turn.recalled_message.content if turn.recalled_message is not None else "",
             notices=turn.notices,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
@@ -369,11 +375,12 @@ class ToolLoop:
 
 
 async def _can_set_reminders(turn: Turn) -> bool:
-    assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
-    return any(tool.name == SETS_REMINDERS for tool in turn.budget.tools) and await turn.talking.can(Part.TOOLS)
+    # Without a budget ContextBuilding fails, which aborts the turn.
+    assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101
+    return any(tool.name == REMINDER_TOOL for tool in turn.budget.tools) and await turn.chat_model.can(Part.TOOLS)
 
 
-def _without_tools(model: str) -> str:
+def _no_tools_text(model: str) -> str:
     return _(
         "The model {model} can't use tools here, so I can't look things up or change memory by myself in this chat."
         " Memory, reminders in plain words and all commands still work.",
@@ -381,7 +388,7 @@ def _without_tools(model: str) -> str:
     )
 
 
-async def _why_unseen(model: ChatModel) -> str:
+async def _unseen_image_text(model: ChatModel) -> str:
     if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
     return blind(model.name)
@@ -392,7 +399,7 @@ def _says_something(answer: ModelAnswer) -> bool:
 
 
 async def _show_safely(showing: Awaitable[None]) -> None:
-    """What is only for show can't fail a turn."""
+    """Await a preview update. Log its failure, which must not end the turn."""
     try:
         await showing
     except Exception:

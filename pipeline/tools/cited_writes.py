@@ -1,7 +1,7 @@
-"""Writes of memory that a model makes by tools: each cites words that the user typed, or waits to be confirmed.
+"""Checks of the memory writes that a model makes with tools: a write must quote words that the user typed.
 
-Trust comes from what is cited, not from what stands in view: with a forwarded text in the conversation the model writes
-as ever at the user's own words, and what it writes without them holds only once the user has tapped that it does.
+Trust comes from the quote, not from the rest of the conversation. With a forwarded text in view, the model can still
+write what the user's own words say. Anything else is stored as unconfirmed until the user confirms it with a button.
 """
 
 from __future__ import annotations
@@ -28,26 +28,32 @@ if TYPE_CHECKING:
     from memory.store.entry import Proposal
     from pipeline.tools.toolbox import ToolContext
 
-LOOK_SECONDS = 15.0
-"""How long a tool waits for the second look; what was not looked at by then waits unconfirmed."""
-PROPOSED = "proposal"
-"""What the name of an entry begins with that tells of a change which waits."""
+MAX_CHECK_SECONDS = 15.0
+"""How long a tool waits for the verification by a model. If it takes longer, the entry stays unconfirmed."""
+PROPOSAL_STEM = "proposal"
+"""The beginning of the names of entries that describe a pending change."""
 
 Quote = str
-"""The argument by which a tool that writes cites; every such tool takes it, and the system prompt says what it is."""
+"""The type of the `quote` argument of every tool that writes. The system prompt explains it to the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What a citation is worth."""
+    """The result of checking a quote.
 
-    quote: str | None = None  # None: the user typed no such words
-    message_id: int | None = None  # of what holds the quote; None while it is not in the log yet
-    trusted: bool = False  # no words but the user's went in
+    Attributes:
+        quote: None if the user did not type these words.
+        message_id: The message that contains the quote. None if it is not in the log yet.
+        trusted: The text to write uses only the user's words.
+    """
+
+    quote: str | None = None
+    message_id: int | None = None
+    trusted: bool = False
 
 
 class CitedWrites:
-    """Holds what tools write against what they cite, and keeps the rest until a person confirms it."""
+    """Checks the writes of tools against their quotes, and stores the others as unconfirmed."""
 
     def __init__(self, checker: FactChecker, entries: EntryStore, zone_of: TimezoneLookup) -> None:
         self._checker = checker
@@ -55,9 +61,9 @@ class CitedWrites:
         self._zone_of = zone_of
 
     async def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
-        """Return what a citation proves by itself: enough for notes and names, which no prompt contains unasked.
+        """Check a quote without a model. That is enough for notes and names, which appear in no prompt unasked.
 
-        Raises ToolFailed if the words were forgotten.
+        Raises ToolFailed if the user had these words forgotten.
         """
         messages = await self._citable(context, text, quote)
         at = typed_source(Citation(None, quote), messages)
@@ -70,7 +76,7 @@ class CitedWrites:
     async def check(
         self, context: ToolContext, text: str, quote: str, memories: Sequence[KnownMemory] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
-        """Return a fact for prompts, with the verdict of a second look. Raises ToolFailed for forgotten words."""
+        """Have a model verify that the quote states the text. Raises ToolFailed if the words were forgotten."""
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
         messages = await self._citable(context, text, quote)
@@ -78,15 +84,15 @@ class CitedWrites:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         excerpt = Excerpt(messages, self._zone_of(context.session_id))
         (checked,), _none = await self._checker.check([fact], excerpt, memories, _deadline())
-        # not dropped as foreign: the user has typed the quote at least, and is asked about the rest
+        # The user typed at least the quote, so ask about the fact instead of dropping it as foreign.
         return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
     async def asks_for(self, context: ToolContext, act: str, quote: str) -> bool:
         """Return True if the user has asked for an act.
 
-        Without text of others in view nobody else can have asked. With it, another look of a model has to find that the
-        cited words ask for this very act, since hostile text can have any words of the user cited. A task by the clock
-        never has the user's consent to something new.
+        Without foreign text in view, only the user can have asked. With it, a model has to verify that the quote asks
+        for this very act, since hostile text can make the model quote any words of the user. A scheduled task never
+        has the user's consent to something new.
 
         Args:
             act: The act as a claim, such as `The user asks to be reminded to call Ann at 9`.
@@ -96,13 +102,13 @@ class CitedWrites:
         return not context.provenance.is_foreign or (await self.check(context, act, quote)).doubt is None
 
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
-        """Whether the user's cited words ask to delete something, by a second look."""
+        """Have a model verify that the quote asks to delete something."""
         request = Forgetting(text, Citation(None, quote))
         _none, (follows,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
         return follows
 
     async def keep_unconfirmed(self, context: ToolContext, new: NewEntry, doubt: Doubt) -> str:
-        """Store something as unconfirmed, ask the user about it, and tell the model."""
+        """Store an entry as unconfirmed and ask the user about it. Return the answer for the model."""
         new = replace(new, unconfirmed=doubt, author=Author.MODEL)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)
@@ -117,12 +123,12 @@ class CitedWrites:
         )
 
     async def propose(self, context: ToolContext, description: str, proposal: Proposal) -> str:
-        """Keep a change of what is there already as a proposal, ask the user, and say so to the model."""
-        new = NewEntry(description, stem=PROPOSED, kind=Kind.NOTE, proposal=proposal.to_text())
+        """Store a change of an existing memory as a proposal and ask the user. Return the answer for the model."""
+        new = NewEntry(description, stem=PROPOSAL_STEM, kind=Kind.NOTE, proposal=proposal.to_text())
         return await self.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
 
     async def _citable(self, context: ToolContext, text: str, quote: str) -> Sequence[Message]:
-        """Return the messages in view as they may be cited. Raises ToolFailed if that was forgotten."""
+        """Return the messages in view, with forgotten words masked. Raises ToolFailed if the write needs those."""
         forgotten = await self._entries.forgotten(context.owner)
         if not forgotten:
             return context.messages
@@ -136,4 +142,4 @@ class CitedWrites:
 
 
 def _deadline() -> float:
-    return asyncio.get_running_loop().time() + LOOK_SECONDS
+    return asyncio.get_running_loop().time() + MAX_CHECK_SECONDS

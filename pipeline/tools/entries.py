@@ -1,8 +1,4 @@
-"""Tools over memory: notes by their names (S1), typed memories (S4), and the Markdown files.
-
-note_add to note_remove; memory_learn to memory_consolidate; memory_file (S0), which never changes the whole
-blindly, and history_search (S2).
-"""
+"""Tools for notes, typed memories, MEMORY.md and the conversation history."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from memory.ledger.page import replacing
 from memory.messages import Passage, Provenance
 from memory.search.activation import format_record
 from memory.store.entry import TYPED_KINDS, Action, Author, Kind, NewEntry, Priority, Proposal
-from pipeline.tools.cited_writes import Quote  # the toolbox reads the annotations
+from pipeline.tools.cited_writes import Quote  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -34,19 +30,18 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
     from pipeline.tools.cited_writes import CitedWrites
 
-LONGEST_OUTCOME = 500
-MOST_TAGS = 10
+MAX_OUTCOME_CHARS = 500
+MAX_TAGS = 10
 
 
 def note_tools(entries: EntryStore, writes: CitedWrites) -> list[Tool]:
-    """The tools over notes. Each confirms what is now in the database."""
     notes = _Notes(entries, writes)
     operations = (notes.note_add, notes.note_write, notes.note_rename, notes.note_alias, notes.note_remove)
     return [Tool(operation, writes=True) for operation in operations]
 
 
 class _Notes:
-    """What each tool does. A change of what is there already is made where the user's cited words ask for it."""
+    """The note tools. A change of an existing note needs a quote that asks for it; otherwise it is only proposed."""
 
     def __init__(self, entries: EntryStore, writes: CitedWrites) -> None:
         self._entries = entries
@@ -120,7 +115,7 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
     ) -> str:
         """Remember a fact, preference, rule or workflow that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
-        # what it replaces or repeats is the look's to say, also if the model names nothing
+        # The verification decides what the fact replaces or repeats, even if the model names no memory.
         related = await facts.related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
         known = {memory.entry.id: memory for memory in related if memory.entry is not None}
         named = {former.id: KnownMemory(former.content, former.subject, former)} if former is not None else {}
@@ -142,7 +137,7 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
             return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
         replaced, repeated = _typed(checked.replaces), _typed(checked.repeats)
-        if former is not None and former in repeated:  # the model corrects how it is said
+        if former is not None and former in repeated:  # The model only corrects the wording.
             replaced = [former, *replaced]
         elif repeated and repeated[0].kind == kind:
             new = replace(new, content=repeated[0].content, scope=repeated[0].scope)
@@ -157,7 +152,7 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
 
 
 def _typed(memories: Sequence[KnownMemory]) -> list[Entry]:
-    """Return the typed memories among those known. Notes and lines of MEMORY.md stay as they are."""
+    """Return only the typed memories. A learned fact never replaces notes or lines of MEMORY.md."""
     return [memory.entry for memory in memories if memory.entry is not None and memory.entry.kind in TYPED_KINDS]
 
 
@@ -165,8 +160,8 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
     async def memory_episode(
         context: ToolContext,
         event: str,
-        outcome: Annotated[str, Field(max_length=LONGEST_OUTCOME)] = "",
-        tags: Annotated[Texts, Field(max_length=MOST_TAGS)] = [],  # noqa: B006  # read by pydantic, never changed
+        outcome: Annotated[str, Field(max_length=MAX_OUTCOME_CHARS)] = "",
+        tags: Annotated[Texts, Field(max_length=MAX_TAGS)] = [],  # noqa: B006  # pydantic reads it, and nothing changes it.
         quote: Quote = "",
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
@@ -197,7 +192,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         context: ToolContext,
         name: str,
         task: Annotated[str, Field(description="what it is for")] = "",
-        steps: Texts = [],  # noqa: B006  # read by pydantic, never changed
+        steps: Texts = [],  # noqa: B006  # pydantic reads it, and nothing changes it.
         result: Annotated[Literal["", "success", "failure"], Field(description="how a run of it went")] = "",
         quote: Quote = "",
     ) -> str:
@@ -250,9 +245,9 @@ def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
     return Tool(memory_consolidate, writes=True)
 
 
-MOST_RESULTS = 10
-APPEND_CHARACTERS = 2_000
-"""How much one call may add: MEMORY.md goes into every prompt."""
+MAX_HISTORY_RESULTS = 10
+MAX_EDIT_CHARS = 2_000
+"""Limit for one change of MEMORY.md, since every prompt contains the file."""
 
 
 def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
@@ -268,13 +263,13 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
             return await memory.read(context.owner) or "(empty)"
         if not text.strip():
             return f"error: {action} needs text"
-        if max(len(text), len(replacement)) > APPEND_CHARACTERS:
-            return f"error: at most {APPEND_CHARACTERS} characters at a time"
+        if max(len(text), len(replacement)) > MAX_EDIT_CHARS:
+            return f"error: at most {MAX_EDIT_CHARS} characters at a time"
         if action == "delete" or not (text if action == "append" else replacement).strip():
-            return await _deleted(memory, writes, context, text, quote)
+            return await _delete_part(memory, writes, context, text, quote)
         new, part = (text, "") if action == "append" else (replacement, text)
         if part:
-            replacing(part, new)(await memory.read(context.owner))  # refused where it does not stand there once
+            replacing(part, new)(await memory.read(context.owner))  # Raises unless the part occurs exactly once.
         checked = await writes.check(context, new.strip(), quote)
         if checked.doubt is not None:
             description = f"MEMORY.md: {part.strip()} -> {new.strip()}" if part else f"MEMORY.md: {new.strip()}"
@@ -288,8 +283,8 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
     return Tool(memory_file, writes=True, reads_if=lambda called: called["action"] == "read")
 
 
-async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolContext, part: str, quote: str) -> str:
-    replacing(part, "")(await memory.read(context.owner))  # refused where it does not stand there once
+async def _delete_part(memory: LongTermMemory, writes: CitedWrites, context: ToolContext, part: str, quote: str) -> str:
+    replacing(part, "")(await memory.read(context.owner))  # Raises unless the part occurs exactly once.
     if not await writes.asks_to_forget(context, part.strip(), quote):
         proposal = Proposal(action=Action.EDIT, part=part)
         return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
@@ -300,10 +295,10 @@ async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolCon
 def history_search_tool(history: HistoryFiles) -> Tool:
     async def history_search(context: ToolContext, query: str) -> str | Passage:
         """Search the history of past conversations, newest first, for all words of a query."""
-        results = await history.search(context.owner, query, MOST_RESULTS)
+        results = await history.search(context.owner, query, MAX_HISTORY_RESULTS)
         if not results:
             return "nothing found"
-        # a model wrote it of all that was said, others' words among it
+        # A model wrote the history, and it may have used foreign text.
         return Passage("\n\n".join(results), Provenance.FOREIGN)
 
     return Tool(history_search)

@@ -1,4 +1,4 @@
-"""memory_recall: the model searches everything that was said and noted, lists it, and reads on (S1, S4)."""
+"""The memory_recall tool: search, list and read everything that was said and noted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AliasChoices, Field
 
-from memory.messages import Passage  # the toolbox reads the annotations
+from memory.messages import Passage  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
 from memory.search.reading import Wanted
 from memory.search.search import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
@@ -18,24 +18,22 @@ if TYPE_CHECKING:
     from memory.search.reading import MemoryReader
     from memory.store.decay import Reinforcement
 
-MOST_QUERIES = 8
-MOST_TOKENS = 2_000
+MAX_QUERIES = 8
+MAX_RESULT_TOKENS = 2_000
 KINDS = (*map(str, Kind), MESSAGE_KIND)
 
 
 def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> Tool:
-    """The tool over what the calling session's owner has."""
-
     async def memory_recall(
         context: ToolContext,
         queries: Annotated[
             Texts,
             Field(
-                max_length=MOST_QUERIES,
+                max_length=MAX_QUERIES,
                 validation_alias=AliasChoices("queries", "query"),
                 description="words, or an entry's name to read it whole",
             ),
-        ] = [],  # noqa: B006  # read by pydantic, never changed
+        ] = [],  # noqa: B006  # pydantic reads it, and nothing changes it.
         every: Annotated[bool, Field(description="list all mentions")] = False,
         since: Annotated[str, Field(description="2026-02-28 or 2026-02")] = "",
         until: str = "",
@@ -43,17 +41,17 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
         kinds: Annotated[
             Texts,
             Field(validation_alias=AliasChoices("kinds", "kind"), description="fact, note, message"),
-        ] = [],  # noqa: B006  # read by pydantic, never changed
+        ] = [],  # noqa: B006  # pydantic reads it, and nothing changes it.
         path: Annotated[str, Field(description="about this path")] = "",
         page: Annotated[int, Field(ge=1)] = 1,
-        tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS)] = 800,
+        tokens: Annotated[int, Field(ge=50, le=MAX_RESULT_TOKENS)] = 800,
     ) -> str | Passage:
         """Search what was said and noted. Lists, counts, "all", "ever": up to five queries, reworded and by parts."""
         path = path.strip()
         if around:
             return await reading.around(around, context.owner, tokens)
         begins, ends = span_of(since, until, reading.zone(context.owner))
-        known_kinds = [_known(kind) for kind in kinds]
+        known_kinds = [_normalize_kind(kind) for kind in kinds]
         only = Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends)
         request = Wanted(only, page, tokens, context.recalled_text)
         if queries and not every:
@@ -64,10 +62,10 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
             result_page = await reading.about_path(path, context.owner, request)
         else:
             return "error: give queries, a time (since, until), a path, or a message to read around"
-        return await _counted(result_page, context) if result_page is not None else _nothing(known_kinds)
+        return await _counted(result_page, context) if result_page is not None else _nothing_found(known_kinds)
 
     async def _counted(result_page: ResultPage, context: ToolContext) -> Passage:
-        # once a turn, however often it asks
+        # Each memory is reinforced once per turn, even if several calls return it.
         if not context.private:
             await reinforcement.recalled(result_page.entries - context.recalled)
         context.recalled.update(result_page.entries)
@@ -76,13 +74,13 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
     return Tool(memory_recall)
 
 
-def _known(kind: str) -> str:
-    """A kind as it is called here, of one that was given in the plural or in capitals; any other as it is."""
+def _normalize_kind(kind: str) -> str:
+    """Return the name of a kind that was given in the plural or in capitals. Unknown kinds are returned unchanged."""
     lower = kind.lower()
     return next((name for name in KINDS if lower in (name, f"{name}s", f"{name[:-1]}ies")), kind)
 
 
-def _nothing(kinds: list[str]) -> str:
+def _nothing_found(kinds: list[str]) -> str:
     unknown = [kind for kind in kinds if kind not in KINDS]
     hint = f"; there is no kind {unknown[0]}, but {', '.join(KINDS)}" if unknown else ""
     return f"nothing found{hint}"

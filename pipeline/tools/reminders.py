@@ -1,7 +1,7 @@
-"""Tools over reminders, and reminders in plain words for models that call no tool.
+"""Reminder tools, and reminders from plain words for models that don't call tools.
 
-Such a model says "I'll remind you tomorrow" and sets nothing. But it reads day and hour well, in any language, if it
-has to answer with JSON. The result is shown and set by one tap, so that a mistake costs nothing.
+Such a model says "I'll remind you tomorrow" and sets nothing. But it can extract day and time as JSON, in any language.
+The result is offered with a button, so a mistake does no harm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
 from pipeline.models.model import ModelRequest
-from pipeline.tools.cited_writes import Quote  # the toolbox reads the annotations
+from pipeline.tools.cited_writes import Quote  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ Days = Annotated[
     Field(description="with weekly: mon, fri"),
 ]
 
-# why a reminder is only offered, by what the model had read
+# The reasons why a reminder is only offered, by the provenance of what the model has read.
 _WHY = {
     Provenance.TASK: N_("A task asked for this, not you, so I ask first."),
     Provenance.FILE: N_("What I just read (a file) isn't all yours, so I ask first."),
@@ -107,12 +107,12 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
     ]
 
 
-LONGEST = 500
-"""Characters of a message that is read; a longer one is about more than a reminder."""
-SECONDS = 60.0
-TOKENS = 120
-DAYS_AHEAD = 14
-"""So many days are given to the model by name, or it would count them wrongly."""
+MAX_MESSAGE_CHARS = 500
+"""Longer messages are not read as reminders, since they are about more."""
+TIMEOUT_SECONDS = 60.0
+MAX_ANSWER_TOKENS = 120
+NAMED_DAYS = 14
+"""Number of days that the prompt lists with their dates. Models count weekdays wrongly."""
 
 _PROMPT = """\
 You read when and of what somebody wants to be reminded. It is {now}.
@@ -124,8 +124,6 @@ two hours" give "in_minutes" in the place of day and hour."""
 
 
 class _Reading(BaseModel):
-    """The JSON of a model. All of it may be missing, or be written in a way that means nothing."""
-
     model_config = ConfigDict(extra="ignore")
 
     what: str | None = None
@@ -149,14 +147,14 @@ class Wish:
 
 
 class PlainReminders:
-    """Reads reminders from plain words and offers them, if the model that talks can't or doesn't call the tool."""
+    """Reads reminders from plain words and offers them if the chat model can't or doesn't call the tool."""
 
     def __init__(self, reminders: Reminders, clock: Clock) -> None:
         self._reminders = reminders
         self._clock = clock
 
     async def answer(self, session: Session, message: str, model: ChatModel, language: str) -> str | None:
-        """Return the answer to a message that asks for a reminder, which is offered under it.
+        """Answer a message that asks for a reminder, and offer the reminder below the answer.
 
         Returns None if the message asks for no reminder. Raises ModelError.
         """
@@ -172,15 +170,15 @@ class PlainReminders:
         return await self.offer(session, wish, language)
 
     async def read(self, session: Session, message: str, model: ChatModel) -> Wish | None:
-        """Have the model read a message. Return None if it asks for something else, as "remind me what she is called".
+        """Have the model read a message. Return None for other requests such as "remind me what she is called".
 
-        Raises ModelError, and ValidationError for an answer that means nothing.
+        Raises ModelError, and ValidationError if the answer is not valid.
         """
         reading = await self._read(session, message, model)
         return Wish(reading.what, self._when(session, reading), reading.repeat) if reading.what else None
 
     async def offer(self, session: Session, wish: Wish, language: str) -> str:
-        """Offer a reminder, to be set by one tap, and return the text above the offer."""
+        """Offer a reminder with a button and return the text above it."""
         if wish.when is None:
             return _unclear()
         try:
@@ -195,29 +193,29 @@ class PlainReminders:
     async def _read(self, session: Session, message: str, model: ChatModel) -> _Reading:
         now = self._clock()
         local = now.astimezone(self._reminders.zone_of(session.id))
-        days = ", ".join(f"{local + timedelta(days=ahead):%A %Y-%m-%d}" for ahead in range(DAYS_AHEAD))
+        days = ", ".join(f"{local + timedelta(days=ahead):%A %Y-%m-%d}" for ahead in range(NAMED_DAYS))
         texts = [(Role.SYSTEM, _PROMPT.format(now=f"{local:%A %Y-%m-%d %H:%M}", days=days))]
         for asked, answer in _examples(local.date()):
             texts += [(Role.USER, asked), (Role.ASSISTANT, json.dumps(answer, ensure_ascii=False))]
         request = ModelRequest(
             [Message(role, text, now) for role, text in (*texts, (Role.USER, message))],
-            max_output_tokens=TOKENS,
+            max_output_tokens=MAX_ANSWER_TOKENS,
             steady=True,
             json=True,
             low_effort=True,
             whole=True,
-            seconds=SECONDS,
+            seconds=TIMEOUT_SECONDS,
             purpose="reminder",
             session_id=session.id,
         )
         return _Reading.model_validate_json((await model.complete(request)).text.strip() or "{}")
 
     def _when(self, session: Session, wish: _Reading) -> datetime | None:
-        """Return the first time, on the session's clock, or None if none was named."""
+        """Return the first time on the session's clock, or None if the user named no time."""
         zone = self._reminders.zone_of(session.id)
         instant = self._clock()
         if wish.in_minutes is not None:
-            return (instant + timedelta(minutes=wish.in_minutes)).astimezone(zone)  # minutes, whatever the clocks do
+            return (instant + timedelta(minutes=wish.in_minutes)).astimezone(zone)
         now = instant.astimezone(zone)
         if wish.day is None and wish.hour is None:
             return None
@@ -225,17 +223,17 @@ class PlainReminders:
         first = datetime.combine(wish.day or now.date(), hour, zone)
         if first > now:
             return first.replace(tzinfo=None)
-        # the hour has passed today, so tomorrow's is meant
+        # The time has passed today, so tomorrow is meant.
         if wish.day is None or wish.day == now.date():
             return (first + timedelta(days=1)).replace(tzinfo=None)
-        try:  # a day without its year, which models take for this year's
+        try:  # For a date without a year, models give the current year.
             return first.replace(year=now.year + 1, tzinfo=None)
         except ValueError:  # 29 February
             return None
 
 
 def may_ask_for_reminder(message: str) -> bool:
-    return len(message) <= LONGEST and asks_for_reminder(message)
+    return len(message) <= MAX_MESSAGE_CHARS and asks_for_reminder(message)
 
 
 def _unclear() -> str:

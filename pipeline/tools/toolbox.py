@@ -1,4 +1,4 @@
-"""Tools: functions whose signature is their JSON schema, run with a time limit and a bounded result."""
+"""Tools: async functions with a JSON schema derived from their signature, and the toolbox that runs them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-TOOL_TIMEOUT = 30.0
-"""Seconds that one tool call may take."""
+TOOL_TIMEOUT_SECONDS = 30.0
 
 _PRIVATE = (
     "this is a private talk, in which nothing is kept and no reminder is set: say so, and that the user has to end it "
@@ -44,7 +43,7 @@ _PRIVATE = (
 
 def _texts(values: object) -> object:
     if isinstance(values, str) and values.lstrip().startswith("["):
-        with contextlib.suppress(ValueError, RecursionError):  # then it is a text that begins so
+        with contextlib.suppress(ValueError, RecursionError):  # Not JSON, so it is a text that begins with a bracket.
             values = valid_json(json.loads(values))
     each = values if isinstance(values, list) else [values]
     plain = (str(item).strip() if isinstance(item, str | int | float) else item for item in each)
@@ -52,74 +51,93 @@ def _texts(values: object) -> object:
 
 
 Texts = Annotated[list[str], BeforeValidator(_texts)]
-"""A list of texts, also as models write it that are no good at lists: one text alone, or a list inside a text."""
+"""A list of texts. It also accepts a single text and a JSON list inside a text, as weaker models write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a tool asks a person before it does something."""
+    """Lets a tool ask a person before it acts.
 
-    chat: str  # whose settled answers hold
-    asker: str | None  # who may answer, where several people talk
-    show: Callable[
-        [str, Keyboard], Awaitable[bool]
-    ]  # puts a question into the chat; whether anybody can answer it there
-    untimed: Callable[[], AbstractContextManager[None]]  # what is waited in it is no time of the turn's
+    Attributes:
+        chat: The chat that the stored answers belong to.
+        asker: The only person who may answer in a group.
+        show: Send a question to the chat. Returns False if people can't answer there.
+        untimed: Stop the time limit of the turn while the context is open.
+    """
+
+    chat: str
+    asker: str | None
+    show: Callable[[str, Keyboard], Awaitable[bool]]
+    untimed: Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it."""
+    """The first argument of every tool, which the model never sees.
+
+    Attributes:
+        messages: The visible conversation and the results of the turn's tools. A write must quote these.
+        recalled_text: The memories that the request already contains.
+        written: Entries that the turn's tools wrote. The commit records the message that they came from.
+        recalled: Entries that this turn has already reinforced, since each counts once per turn.
+        notices: Shown below the answer.
+        inbox_ids: The updates that the turn answers.
+        private: Nothing may be stored.
+        is_task: A scheduled task runs, so the user has not just asked for anything.
+        model: The model that called the tool.
+        asking: None if nothing can be asked during the call.
+        language: The language of texts for people. Results for the model are in English.
+    """
 
     owner: str
     session_id: str
-    messages: tuple[Message, ...] = ()  # the conversation in view and what the turn's tools said: what a write may cite
-    recalled_text: str = ""  # what the request holds of memory
-    # by the turn's tools, so that the commit can say where they came from
+    messages: tuple[Message, ...] = ()
+    recalled_text: str = ""
     written: list[int] = field(default_factory=list)
-    recalled: set[int] = field(default_factory=set)  # by this turn already, since each counts once a turn
-    notices: list[Notice] = field(default_factory=list)  # the questions under the answer
-    inbox_ids: tuple[int, ...] = ()  # of the updates that the turn answers
-    private: bool = False  # nothing is stored
-    is_task: bool = False  # a task by the clock runs, and nobody has just asked for anything
-    model: ChatModel | None = None  # the one that calls
-    asking: Asking | None = None  # how the person is asked meanwhile; None: nobody is there
-    language: str = field(default_factory=spoken)  # of what a person reads; what a tool answers is English
+    recalled: set[int] = field(default_factory=set)
+    notices: list[Notice] = field(default_factory=list)
+    inbox_ids: tuple[int, ...] = ()
+    private: bool = False
+    is_task: bool = False
+    model: ChatModel | None = None
+    asking: Asking | None = None
+    language: str = field(default_factory=spoken)
 
     def note_written(self, entry: Entry) -> None:
-        """Have the commit say where an entry came from that names no message yet."""
+        """Have the commit record the source message of an entry that has none yet."""
         if entry.source_message_id is None:
             self.written.append(entry.id)
 
     @property
     def provenance(self) -> Provenance:
-        """The worst of all that is in the model's view."""
+        """The least trusted provenance in the model's view."""
         return worst(message.provenance for message in self.messages)
 
 
 class ToolFailed(MnemeError):
-    """A call came to nothing; the text tells a model why."""
+    """Raised if a call fails. The text tells the model why."""
 
 
 class _Arguments(BaseModel):
-    """What a model may write as arguments of any tool."""
-
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, arguments: object) -> object:
-        """What a model leaves out it often writes as null."""
+    def _drop_nulls(cls, arguments: object) -> object:
+        """Drop null arguments, since models often write null for an omitted argument."""
         if not isinstance(arguments, dict):
             return arguments
         return {name: value for name, value in arguments.items() if value is not None}
 
 
 class Tool:
-    """One tool, made from an async function `(context, **arguments)` with a docstring.
+    """A tool made from an async function `(context, **arguments)`. Its docstring is the description for the model.
 
-    It gives a str of its own words, or a Passage of what it read. writes: whether a call of it keeps anything, which a
-    private talk forbids; reads_if: tells by the arguments that a call writes nothing after all.
+    The function returns a str in its own words, or a Passage if it returns text that it read.
+
+    Args:
+        writes: The tool stores something, so a private talk forbids it.
+        reads_if: Return True for the arguments of a call that writes nothing.
     """
 
     def __init__(
@@ -142,34 +160,34 @@ class Tool:
         return _signature(self._function).spec
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
-        """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
+        """Run the tool with the model's JSON arguments. Errors are returned as text for the model."""
         try:
             return await self.call(context, arguments)
         except MnemeError as error:
             return f"error: {error}"
 
     async def call(self, context: ToolContext, arguments: str) -> str | Passage:
-        """Run with arguments in JSON. Whatever goes wrong is raised as a MnemeError."""
+        """Run the tool with JSON arguments. Every error is raised as a MnemeError."""
         try:
             parsed = _signature(self._function).arguments.model_validate_json(arguments or "{}")
         except ValidationError as error:
-            raise ToolFailed(f"the arguments are wrong: {self._wrong(error)}") from error
+            raise ToolFailed(f"the arguments are wrong: {self._explain(error)}") from error
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
         reads = self._reads_if is not None and self._reads_if(values)
         if context.private and self._writes and not reads:
             raise ToolFailed(_PRIVATE)
         try:
-            async with asyncio.timeout(TOOL_TIMEOUT):
+            async with asyncio.timeout(TOOL_TIMEOUT_SECONDS):
                 return await self._function(context, **values)
         except MnemeError:
             raise
         except TimeoutError as error:
-            raise ToolFailed(f"{self.name} took longer than {TOOL_TIMEOUT:g} seconds and was ended") from error
+            raise ToolFailed(f"{self.name} took longer than {TOOL_TIMEOUT_SECONDS:g} seconds and was ended") from error
         except Exception as error:
             log.exception("tool_failed", tool=self.name)
             raise ToolFailed(f"{self.name} failed ({type(error).__name__})") from error
 
-    def _wrong(self, error: ValidationError) -> str:
+    def _explain(self, error: ValidationError) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
@@ -178,7 +196,7 @@ class Tool:
 
 
 class Toolbox:
-    """The tools that a model may call: our own, and those of `others`, which come and go."""
+    """The tools that a model may call: Mneme's own, and those of MCP servers, which may change at any time."""
 
     def __init__(self, tools: Iterable[Tool], effects: Effects, others: McpTools | None = None) -> None:
         self._effects = effects
@@ -187,18 +205,22 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Our own tools as the model is told of them, always in the same order."""
+        """Mneme's own tools, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
-        """Run one call; an unknown tool is an answer too. earlier: the turn's calls before it."""
+        """Run one call. An unknown tool gives an error text for the model.
+
+        Args:
+            earlier: The previous calls of this turn.
+        """
         tool: Tool | McpTool | None = self._tools.get(call.name)
         if tool is None and self._others is not None:
             tool = self._others.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
         causes = _causes(context.inbox_ids, call, earlier)
-        # what was changed before a kill must not be changed again by the turn that takes its place
+        # A turn that is repeated after a kill must not make the same change twice.
         if await self._effects.had_by(causes):
             return Passage(
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
@@ -207,19 +229,19 @@ class Toolbox:
         with self._effects.caused_by(causes), use_language(SOURCE):
             result = await tool.run(context, call.arguments)
         passage = result if isinstance(result, Passage) else Passage(result)
-        # half an emoji in it would fail this request, and all later ones of the chat
+        # A lone surrogate would make this request and all later ones of the chat fail.
         return replace(passage, text=valid_text(passage.text))
 
 
 def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
-    """What a call is known by when its turn is run anew, of the same messages or of some of them."""
+    """Return the keys that identify a call if its turn is repeated for the same messages or for some of them."""
     if not inbox_ids:
         return []
     number = 1 + sum(before.name == call.name for before in earlier)
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
     words = hashlib.sha256(valid_text(call.arguments).encode()).hexdigest()[:16]
-    # a turn that begins with the same message knows it by its number, however the model words it now; one of other
-    # messages by its very words
+    # A turn that begins with the same message recognises the call by its number, even if the model words it
+    # differently. Any other turn recognises it by its arguments.
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
 
 
@@ -233,9 +255,9 @@ _signatures: dict[CodeType, _Signature] = {}
 
 
 def _signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
-    """The parameters of a tool, made at the first use: it takes milliseconds, and a short run may need none."""
+    """Return the schema of a tool, cached. It takes milliseconds, so it is created at the first use."""
     code = function.__code__
-    # by the code: closures share it, whatever they close over, so their default values must be the same
+    # Closures share their code, so the defaults of their parameters must be the same each time.
     if code not in _signatures:
         arguments = _arguments_model(function)
         parameters = json.dumps(lean_schema(arguments.model_json_schema()), ensure_ascii=False)
@@ -254,10 +276,10 @@ def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[
 
 
 def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """`schema` without what costs tokens with every request and tells the model nothing."""
+    """Remove keys of a schema that cost tokens in every request and tell the model nothing."""
     lean: dict[str, Any] = {}
     for key, value in schema.items():
-        # a dict under such a name is a property that is called so
+        # A dict under such a key is a property with that name.
         if key in ("title", "default", "additionalProperties") and not isinstance(value, dict):
             continue
         lean[key] = lean_schema(value) if isinstance(value, dict) else value

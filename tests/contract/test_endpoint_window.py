@@ -80,7 +80,7 @@ async def test_a_server_that_does_not_answer_costs_no_more_than_the_time_out(mon
         await asyncio.Event().wait()
         return None
 
-    monkeypatch.setattr("pipeline.models.windows.SECONDS", 0.1)
+    monkeypatch.setattr("pipeline.models.windows.TIMEOUT_SECONDS", 0.1)
     server = WebServer(never)
     await server.start()
     try:

@@ -189,7 +189,7 @@ async def test_a_graph_that_is_down_never_fails_a_turn(start_beside: OpenApp, gr
 async def test_a_graph_that_never_ends_its_answer_holds_a_turn_up_to_its_limit(
     start_beside: OpenApp, graph: LightRagServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.lightrag.QUERY_TIMEOUT", 0.3)
+    monkeypatch.setattr("pipeline.lightrag.QUERY_TIMEOUT_SECONDS", 0.3)
     graph.drips = True
     async with start_beside() as app:
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
@@ -199,7 +199,7 @@ async def test_a_graph_that_never_ends_its_answer_holds_a_turn_up_to_its_limit(
 async def test_a_wrong_key_is_told_though_health_is_answered_without_one(graph: LightRagServer) -> None:
     for key, trouble in (("graph-key", None), ("wrong", "it refuses LIGHTRAG_API_KEY")):
         client = LightRag(graph.url, key, "mix")
-        assert await client.trouble() == trouble
+        assert await client.check() == trouble
         await client.close()
 
 

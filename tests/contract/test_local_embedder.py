@@ -19,7 +19,7 @@ from config.settings import LOCAL_EMBEDDER
 from memory.log.sessions import Address
 from memory.search.vectors import EmbedderError
 from pipeline.embedding.embedders import LocalEmbedder, check_packages
-from pipeline.embedding.local_child import LONGEST_TEXT, readable
+from pipeline.embedding.local_child import MAX_TEXT_BYTES, readable
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ async def test_whatever_is_said_gets_a_vector(models: LocalEmbedder, text: str) 
 @given(st.text(st.characters(exclude_categories=()), max_size=2_000))
 def test_what_the_engine_is_given_is_short_and_in_normal_form(text: str) -> None:
     given_text = readable(text)
-    assert len(given_text) <= LONGEST_TEXT
+    assert len(given_text) <= MAX_TEXT_BYTES
     assert 0 not in given_text
     assert "\ufdfa" not in given_text.decode()
 

@@ -39,7 +39,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.asynccontextmanager
-async def client_of(
+async def create_client(
     url: str, patience: float = 20, temperature: float | None = 0.7, longest: int | None = None
 ) -> AsyncIterator[OpenAIModel]:
     async def connect() -> Endpoint:
@@ -60,7 +60,7 @@ async def client_of(
 
 @pytest.fixture
 async def client(model: ModelServer) -> AsyncIterator[OpenAIModel]:
-    async with client_of(model.url, longest=500) as opened:
+    async with create_client(model.url, longest=500) as opened:
         yield opened
 
 
@@ -202,7 +202,7 @@ async def test_a_proxy_of_the_environment_is_not_asked_for_what_runs_on_this_mac
 ) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with client_of(model.url) as client:
+    async with create_client(model.url) as client:
         assert (await client.complete(request())).text
 
 
@@ -210,7 +210,7 @@ async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-        async with client_of(url, patience=2) as client:
+        async with create_client(url, patience=2) as client:
             with pytest.raises(ModelError) as caught:
                 await client.complete(request())
     assert str(caught.value) == (f"Nothing answers at {url}: check OPENAI_BASE_URL, and that the model's server runs.")
@@ -218,7 +218,7 @@ async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
 
 async def test_a_server_that_says_nothing_is_given_up_after_the_timeout(model: ModelServer) -> None:
     model.script(Holds(""))
-    async with client_of(model.url, patience=0.2) as client:
+    async with create_client(model.url, patience=0.2) as client:
         with pytest.raises(ModelError, match=r"did not answer within 0\.2 seconds: try /retry"):
             await client.complete(request())
     await model.wait_for(lambda: model.disconnects == 1)
@@ -229,7 +229,7 @@ async def test_a_stream_that_breaks_or_stalls_in_the_middle_is_a_cut_off_answer(
     model: ModelServer, reply: Reply
 ) -> None:
     model.script(reply)
-    async with client_of(model.url, patience=0.2) as client:
+    async with create_client(model.url, patience=0.2) as client:
         answer = await client.complete(request())
     assert (answer.text, answer.finish, answer.usage) == ("Half an", Finish.CUT_OFF, None)
 
@@ -585,14 +585,14 @@ async def test_a_stop_closes_the_request(person: Person, model: ModelServer) -> 
 
 
 async def test_an_address_without_v1_is_tried_below_it(model: ModelServer) -> None:
-    async with client_of(model.url.removesuffix("/v1")) as client:
+    async with create_client(model.url.removesuffix("/v1")) as client:
         for _ in range(2):
             assert (await client.complete(request())).text == "You said: Hello"
     assert len(model.requests) == 2
 
 
 async def test_a_model_that_is_not_there_is_not_sought_below_v1_again_and_again(model: ModelServer) -> None:
-    async with client_of(model.url) as client:
+    async with create_client(model.url) as client:
         model.script(Fails(404), Fails(404))
         with pytest.raises(ModelError, match="is not known at"):
             await client.complete(request())

@@ -9,7 +9,7 @@ import pytest
 from telegram.error import NetworkError, TimedOut
 
 from bot.telegram.calls import Trouble, to_send_failure
-from config.waiting import LONGEST_PAUSE, Backoff
+from config.waiting import MAX_PAUSE_SECONDS, Backoff
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Se
     for _ in range(20):
         pauses.append(backoff.pause())
         backoff.next()
-    assert pauses[-1] == max(pauses) == LONGEST_PAUSE
+    assert pauses[-1] == max(pauses) == MAX_PAUSE_SECONDS
 
 
 def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
@@ -106,7 +106,7 @@ def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> N
     backoff = Backoff()
     for _ in range(6):
         backoff.next()
-    assert backoff.pause() == LONGEST_PAUSE <= 10
+    assert backoff.pause() == MAX_PAUSE_SECONDS <= 10
 
 
 async def test_an_answer_whose_tokens_can_not_be_counted_is_an_answer_all_the_same(

@@ -35,7 +35,7 @@ SESSION = f"telegram:{ANN}"
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be written is tried again soon."""
     monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr(sources, "Backoff", lambda: Backoff(longest=0.05))
+    monkeypatch.setattr(sources, "Backoff", lambda: Backoff(max_seconds=0.05))
 
 
 @contextlib.asynccontextmanager

@@ -14,7 +14,7 @@ from memory.errors import MemoryRefused
 from memory.files.history import ENTRY_CHARACTERS, LONGEST_QUERY, SHOWN_CHARACTERS, HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.messages import Passage
-from pipeline.tools.entries import MOST_RESULTS, history_search_tool
+from pipeline.tools.entries import MAX_HISTORY_RESULTS, history_search_tool
 from pipeline.tools.toolbox import ToolContext
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
@@ -179,15 +179,15 @@ async def test_owners_have_histories_of_their_own(history: HistoryFiles) -> None
 
 
 async def test_the_tool_shows_a_bounded_number_of_short_entries(history: HistoryFiles) -> None:
-    for number in range(MOST_RESULTS + 5):
+    for number in range(MAX_HISTORY_RESULTS + 5):
         await history.append(ANN, NOON, f"tea {number} " + "z" * 3000, str(number))
     tool = history_search_tool(history)
     context = ToolContext(ANN, ANN)
     found = await tool.run(context, '{"query": "tea"}')
     assert isinstance(found, Passage)
     text = found.text
-    assert text.count("## 2026") == MOST_RESULTS
-    assert len(text) <= MOST_RESULTS * (SHOWN_CHARACTERS + 2)
+    assert text.count("## 2026") == MAX_HISTORY_RESULTS
+    assert len(text) <= MAX_HISTORY_RESULTS * (SHOWN_CHARACTERS + 2)
     assert await tool.run(context, '{"query": "cocoa"}') == "nothing found"
 
 

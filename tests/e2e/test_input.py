@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.arrival import LONGEST_MESSAGE, clean
+from pipeline.arrival import MAX_MESSAGE_CHARS, clean
 from tests.support.servers.model import Says
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def test_examples_of_cleaning(raw: str, cleaned: str) -> None:
 
 
 def test_a_message_beyond_all_measure_is_cut_and_says_so() -> None:
-    cut = clean("x" * (LONGEST_MESSAGE + 5))
-    assert len(cut) == LONGEST_MESSAGE
-    assert cut.endswith(f"[... the rest of {LONGEST_MESSAGE + 5} characters was not kept]")
+    cut = clean("x" * (MAX_MESSAGE_CHARS + 5))
+    assert len(cut) == MAX_MESSAGE_CHARS
+    assert cut.endswith(f"[... the rest of {MAX_MESSAGE_CHARS + 5} characters was not kept]")
     assert clean(cut) == cut
 
 

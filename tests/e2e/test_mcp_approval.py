@@ -138,7 +138,7 @@ async def test_what_was_always_allowed_is_asked_anew_when_its_server_describes_i
 async def test_nobody_answers_in_time(
     start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(approval, "MINUTES", 0.001)
+    monkeypatch.setattr(approval, "ANSWER_MINUTES", 0.001)
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
         model.script(Calls(WRITES), Says("Nobody said yes."))

@@ -165,7 +165,7 @@ async def test_a_server_that_shows_no_life_is_started_anew(
         os.kill(int(servers.logged("started")[0]), signal.SIGSTOP)
         with monkeypatch.context() as patience:
             patience.setattr(connection, "CALL_SECONDS", 0.2)
-            patience.setattr(connection, "DOUBT_SECONDS", 0.2)
+            patience.setattr(connection, "LIVENESS_SECONDS", 0.2)
             (answer,) = await called(person, model, ("trial__look", {"where": "the pier"}))
             assert "did not answer" in answer
             await until(lambda: servers.has_logged("started", 2))

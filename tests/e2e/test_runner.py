@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from memory.errors import MnemeError
 from memory.log.sessions import Address, Session, SessionState
 from memory.log.turn_log import Outcome
-from pipeline.order import ORDER, OnFailure, Phase, Place
-from pipeline.runner import PLACES, Pipeline, PipelineError
+from pipeline.order import ORDER, OnFailure, Phase, Step
+from pipeline.runner import MAX_PREPARING_TURNS, Pipeline, PipelineError
 from pipeline.turn import Turn
 from tests.support.fakes import FakeChannel
 from tests.support.servers.model import Fails, Says
@@ -41,8 +41,8 @@ ORDERED = [
 
 
 @dataclass(slots=True)
-class Step:
-    """A system that writes down that it ran, and then does what the test wants of it."""
+class FakeSystem:
+    """A system that records that it ran, then calls the test's own function."""
 
     name: str
     ran: list[str]
@@ -65,7 +65,7 @@ class Line:
         async def commit(turn: Turn) -> None:
             turn.committed_as = 1
 
-        return Pipeline([Step(name, self.ran, ({"ReplyDelivery": commit} | does).get(name)) for name in ORDERED])
+        return Pipeline([FakeSystem(name, self.ran, ({"ReplyDelivery": commit} | does).get(name)) for name in ORDERED])
 
     def turn(self) -> Turn:
         address = Address("console", "local")
@@ -95,7 +95,7 @@ def test_the_order_is_the_one_of_the_design() -> None:
 
 def test_the_order_is_logged_at_start_however_the_systems_were_given() -> None:
     with capture_logs() as logs:
-        Pipeline([Step(name, []) for name in reversed(ORDERED)])
+        Pipeline([FakeSystem(name, []) for name in reversed(ORDERED)])
     assert logs[0]["systems"] == (
         "10 InputSanitizing -> 15 AutoCapture -> 18 AutoCompaction -> 20 ContextBuilding -> 30 ToolLoop"
         " -> 40 ReplyDelivery -> 50 MemoryPersist -> 55 Indexing"
@@ -103,15 +103,15 @@ def test_the_order_is_logged_at_start_however_the_systems_were_given() -> None:
 
 
 def test_two_systems_with_one_order_are_refused() -> None:
-    order = (*ORDER, Place(30, "Second", OnFailure.ABORT, Phase.PREPARE))
+    order = (*ORDER, Step(30, "Second", OnFailure.ABORT, Phase.PREPARE))
     with pytest.raises(PipelineError, match="the same order: 30 ToolLoop, 30 Second"):
-        Pipeline([Step(name, []) for name in [*ORDERED, "Second"]], order)
+        Pipeline([FakeSystem(name, []) for name in [*ORDERED, "Second"]], order)
 
 
 @pytest.mark.parametrize("names", [ORDERED[:-1], [*ORDERED, "Indexing"], [*ORDERED, "Stranger"]])
 def test_a_missing_a_doubled_and_an_unknown_system_are_refused(names: list[str]) -> None:
     with pytest.raises(PipelineError, match="needs each of"):
-        Pipeline([Step(name, []) for name in names])
+        Pipeline([FakeSystem(name, []) for name in names])
 
 
 async def test_the_systems_run_in_their_order() -> None:
@@ -188,16 +188,16 @@ async def test_a_crowd_is_prepared_a_few_at_a_time_and_a_stop_in_the_queue_keeps
     line, full, ready = Line(), asyncio.Event(), asyncio.Event()
 
     async def waits(turn: Turn) -> None:
-        if line.ran.count("ContextBuilding") == PLACES:
+        if line.ran.count("ContextBuilding") == MAX_PREPARING_TURNS:
             full.set()
         await ready.wait()
 
     pipeline = line.pipeline(ContextBuilding=waits)
-    turns = [line.turn() for _ in range(PLACES + 1)]
+    turns = [line.turn() for _ in range(MAX_PREPARING_TURNS + 1)]
     tasks = [asyncio.create_task(pipeline.run(turn)) for turn in turns]
     await full.wait()
-    assert line.ran.count("InputSanitizing") == PLACES + 1
-    assert line.ran.count("AutoCapture") == PLACES
+    assert line.ran.count("InputSanitizing") == MAX_PREPARING_TURNS + 1
+    assert line.ran.count("AutoCapture") == MAX_PREPARING_TURNS
     turns[-1].stop_requested = True
     tasks[-1].cancel()
     await tasks[-1]

@@ -152,7 +152,7 @@ async def test_a_refusal_of_the_memory_reaches_the_model_in_words(person: Person
 async def test_a_tool_that_takes_too_long_is_ended_and_says_so(
     person: Person, model: ModelServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(toolbox, "TOOL_TIMEOUT", 0.0)
+    monkeypatch.setattr(toolbox, "TOOL_TIMEOUT_SECONDS", 0.0)
     model.script(Calls((READ,)), Says("It hangs."))
     assert await person.says("Read") == "It hangs."
     assert model.requests[1].last == "error: memory_file took longer than 0 seconds and was ended"

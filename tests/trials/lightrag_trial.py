@@ -157,12 +157,12 @@ async def tried(program: str, folder: Path) -> None:
 
 async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
     async def answers() -> bool:
-        return await graph.trouble() is None
+        return await graph.check() is None
 
     await held("the server starts and takes our key", answers)
 
     async def refuses() -> bool:
-        return await stranger.trouble() == "it refuses LIGHTRAG_API_KEY"
+        return await stranger.check() == "it refuses LIGHTRAG_API_KEY"
 
     await held("a wrong key is told from a server that is down", refuses)
     yes = Passage("I see.")

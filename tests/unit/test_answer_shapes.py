@@ -10,7 +10,7 @@ from hypothesis import given
 
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.model import ToolSpec
-from pipeline.models.schemas import repaired
+from pipeline.models.schemas import repair_schema
 from pipeline.models.thinking import ThinkingSplitter
 from pipeline.models.written_calls import read_written_calls
 from tests.support.servers.personalities import gemini_dislikes
@@ -192,17 +192,17 @@ SCHEMAS = st.recursive(
 
 @given(SCHEMAS)
 def test_repaired_schema_is_accepted_and_stays_as_it_is(schema: object) -> None:
-    made = repaired(schema)
+    made = repair_schema(schema)
     assert gemini_dislikes(made, "parameters") is None
     assert made["type"] == "object"
     assert set(made.get("required", ())) <= made["properties"].keys()
-    assert repaired(made) == made
+    assert repair_schema(made) == made
 
 
 @given(JSON_VALUES)
 def test_repair_takes_any_json(value: object) -> None:
-    repaired(value)
+    repair_schema(value)
 
 
 def test_repair_leaves_good_schemas_alone() -> None:
-    assert repaired(SCHEMA) == SCHEMA
+    assert repair_schema(SCHEMA) == SCHEMA

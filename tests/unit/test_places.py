@@ -12,7 +12,7 @@ async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
 
     async def prepare() -> None:
         nonlocal inside, most, ended
-        async with places.one():
+        async with places.slot():
             inside += 1
             most = max(most, inside)
             await asyncio.sleep(0)
@@ -24,10 +24,10 @@ async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
 
 
 async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -> None:
-    places, outside = TurnLimiter(1, longest=0.01), asyncio.Event()
+    places, outside = TurnLimiter(1, max_seconds=0.01), asyncio.Event()
 
     async def prepare(*, slowly: bool) -> str:
-        async with places.one():
+        async with places.slot():
             if slowly:
                 await outside.wait()
         return "ready"
@@ -39,8 +39,8 @@ async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -
         outside.set()
         assert await slow == "ready"
         # the place that was given back by time is not given back twice
-        async with places.one():
-            waiting = asyncio.create_task(places.one().__aenter__())
+        async with places.slot():
+            waiting = asyncio.create_task(places.slot().__aenter__())
             await asyncio.sleep(0)
             assert not waiting.done()
             waiting.cancel()
@@ -48,20 +48,20 @@ async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -
 
 async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
     places = TurnLimiter(1)
-    async with places.one():
-        waiting = asyncio.create_task(places.one().__aenter__())
+    async with places.slot():
+        waiting = asyncio.create_task(places.slot().__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait([waiting])
-    async with asyncio.timeout(10), places.one():
+    async with asyncio.timeout(10), places.slot():
         pass
 
 
 async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
-    places, events = TurnLimiter(2, longest=60), list[str]()
+    places, events = TurnLimiter(2, max_seconds=60), list[str]()
 
     async def prepare() -> None:
-        async with places.one():
+        async with places.slot():
             events.append("prepared")
 
     with places.prioritized():
@@ -77,17 +77,17 @@ async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
 
 
 async def test_nobody_waits_for_long_for_what_goes_before() -> None:
-    places = TurnLimiter(1, longest=0.01)
+    places = TurnLimiter(1, max_seconds=0.01)
     with places.prioritized():
-        async with asyncio.timeout(10), places.one():
+        async with asyncio.timeout(10), places.slot():
             pass
 
 
 async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
-    places, events = TurnLimiter(1, longest=0), list[str]()
+    places, events = TurnLimiter(1, max_seconds=0), list[str]()
 
     async def prepare() -> None:
-        async with places.one():
+        async with places.slot():
             events.append("prepared")
 
     with places.closed():
@@ -100,13 +100,13 @@ async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
 
 
 async def test_who_is_stopped_while_nobody_is_let_in_takes_no_place() -> None:
-    places = TurnLimiter(1, longest=60)
+    places = TurnLimiter(1, max_seconds=60)
     with places.closed(), places.prioritized():
-        waiting = asyncio.create_task(places.one().__aenter__())
+        waiting = asyncio.create_task(places.slot().__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait([waiting])
-    async with asyncio.timeout(10), places.one():
+    async with asyncio.timeout(10), places.slot():
         pass
 
 

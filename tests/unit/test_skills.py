@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from memory.text.tokens import TokenCounter
 from pipeline.skills import (
-    LARGEST_ZIP,
-    PROMPT_TOKENS,
+    MAX_PACKAGE_BYTES,
+    MAX_PROMPT_TOKENS,
     Skill,
     SkillRefused,
     Skills,
-    package_of,
+    make_package,
     read_package,
     read_skill,
     skill_prompt,
@@ -158,7 +158,7 @@ def test_whatever_stands_in_a_file_it_is_a_skill_or_refused(text: str) -> None:
 @given(st.text(min_size=1), st.text(min_size=1), st.text())
 def test_what_is_written_out_is_read_as_it_was_meant(name: str, description: str, body: str) -> None:
     try:
-        package = package_of(name, description, body)
+        package = make_package(name, description, body)
     except SkillRefused:
         return
     assert read_skill(package.files["SKILL.md"].decode("utf-8", "replace")) == package.skill
@@ -171,7 +171,7 @@ async def test_a_change_by_hand_holds_at_once_and_what_is_no_skill_says_why(tmp_
     put(tmp_path, "other", TRAINS)
     (tmp_path / "skills" / "empty").mkdir()
     assert [skill.name for skill in await skills.all()] == ["trains"]
-    look = skills.look()
+    look = skills.scan()
     assert look["other"] == "its folder has to be called trains"
     assert look["empty"] == "it has no SKILL.md that can be read"
     (folder / "SKILL.md").write_text(TRAINS.replace("Looks up", "Finds all"))
@@ -202,11 +202,11 @@ def test_many_descriptions_are_cut_before_a_skill_is_left_out() -> None:
     few = [Skill(f"skill-{number}", "word " * 80) for number in range(4)]
     text, left_out = skill_prompt(few, count)
     assert left_out == []
-    assert count(text) <= PROMPT_TOKENS
+    assert count(text) <= MAX_PROMPT_TOKENS
     assert all(skill.name in text for skill in few)
     many = [Skill(f"skill-{number:02}", "word " * 80) for number in range(40)]
     text, left_out = skill_prompt(many, count)
-    assert count(text) <= PROMPT_TOKENS
+    assert count(text) <= MAX_PROMPT_TOKENS
     assert left_out == [skill.name for skill in many if skill.name not in text]
     assert skill_prompt([], count) == ("", [])
 
@@ -255,7 +255,7 @@ def lying() -> bytes:
         (zipped(("SKILL.md", TRAINS), ("/etc/x", "x")), "leads elsewhere"),
         (zipped(("SKILL.md", TRAINS), ("a\\..\\..\\x", "x")), "leads elsewhere"),
         (zipped(("SKILL.md", TRAINS), (link("l"), "/etc/passwd")), "leads elsewhere"),
-        (zipped(("SKILL.md", TRAINS), ("bomb", b"0" * (LARGEST_ZIP + 1))), "has at most 100 files and 4 MB"),
+        (zipped(("SKILL.md", TRAINS), ("bomb", b"0" * (MAX_PACKAGE_BYTES + 1))), "has at most 100 files and 4 MB"),
         (zipped(("SKILL.md", TRAINS), *((f"{n}", "") for n in range(100))), "has at most 100 files"),
         (zipped(("SKILL.md", TRAINS), ("A.md", "a"), ("a.md", "b")), "has at most"),
         (zipped(("SKILL.md", "no front matter")), "does not begin with its name"),

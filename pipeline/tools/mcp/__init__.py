@@ -1,4 +1,4 @@
-"""Tools of MCP servers: programs of others that speak the Model Context Protocol.
+"""Tools of external servers that speak the Model Context Protocol (MCP).
 
-The package `mcp` is imported where a server is connected to, and nowhere else: who has none needs none of it.
+The package `mcp` is imported only to connect to a server, so it is optional.
 """

@@ -1,4 +1,4 @@
-"""Asking before a tool does something: the question in the chat, its answer, and what a chat has settled for good."""
+"""Approval of tool calls: the question in the chat, its answer, and the permanent answers of a chat."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ if TYPE_CHECKING:
     from memory.service.preferences import PreferenceStore
     from pipeline.tools.toolbox import Asking
 
-MINUTES = 5
-"""How long a question waits for its answer; a turn's own time stands still meanwhile."""
-LONGEST_ARGUMENT = 400
-"""Characters of each argument that a question shows: a long one must not hide the others."""
-MOST_ARGUMENTS = 12
-# A question's number can't be guessed: only a button of its own says it. A command takes 15 digits.
+ANSWER_MINUTES = 5
+"""How long a question waits for its answer. This time doesn't count towards the time limit of the turn."""
+MAX_ARGUMENT_CHARS = 400
+"""Limit for each argument in a question, so that a long one can't hide the others."""
+MAX_ARGUMENTS = 12
+# Numbers are random, so that only the question's own buttons can answer it. A command takes 15 digits.
 _NUMBERS = 10**15
 
 NOBODY = "not run: it needs the user's consent, and nobody can be asked here. Go on without it, and say so"
-UNANSWERED = f"not run: the user was asked and has not answered within {MINUTES} minutes. Go on without it, and say so"
+UNANSWERED = (
+    f"not run: the user was asked and has not answered within {ANSWER_MINUTES} minutes. Go on without it, and say so"
+)
 REFUSED = "not run: the user does not want it this time. Go on without it, and don't call it again"
 NEVER = "not run: the user has said that it must never be run in this chat. Go on without it, and say so"
 
 
 class Answer(StrEnum):
-    """What a person says to a question. The last two hold in the chat from then on."""
+    """An answer to a question. The last two apply to all later calls in the chat."""
 
     ONCE = "once"
     NOT_NOW = "not now"
@@ -46,7 +48,11 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
-    """What is asked about. digest: of the tool as its server describes it now; what was always allowed is that."""
+    """A tool call that needs approval.
+
+    Attributes:
+        digest: The digest of the tool's current description. "Always" is valid only while it stays the same.
+    """
 
     server: str
     tool: str
@@ -59,7 +65,7 @@ class ToolCallRequest:
 
 
 class _NotShown(Exception):
-    """The question is where nobody can answer it."""
+    """Raised if the chat has no way to answer a question."""
 
 
 @dataclass(slots=True)
@@ -71,14 +77,14 @@ class _Question:
 
 
 class Approvals:
-    """The questions that wait for an answer, and the answers that chats have settled (`Preferences.tools`)."""
+    """The pending questions, and the permanent answers of chats (`Preferences.tools`)."""
 
     def __init__(self, preferences: PreferenceStore) -> None:
         self._preferences = preferences
         self._questions: dict[int, _Question] = {}
 
     async def refusal(self, session_id: str, asking: Asking | None, request: ToolCallRequest) -> str | None:
-        """Why a call must not be run, for the model; None where it may."""
+        """Ask for approval if needed. Return the reason why the call must not run, for the model, or None if it may."""
         if asking is None:
             return NOBODY
         settled = (await self._settled(asking.chat)).get(request.key, "")
@@ -95,10 +101,14 @@ class Approvals:
         return {None: UNANSWERED, Answer.NOT_NOW: REFUSED, Answer.NEVER: NEVER}.get(answer)
 
     def answer(self, session_id: str, asker: str | None, number: int | None, answer: Answer) -> str | None:
-        """Answer a question by its number, or else the asker's own; its tool, None where no such question waits."""
-        for known_as, question in self._questions.items():
+        """Answer the question with that number, or without a number the asker's own question.
+
+        Returns:
+            The key of the tool, or None if there is no such question.
+        """
+        for question_number, question in self._questions.items():
             own = (question.session_id, question.asker) == (session_id, asker)
-            if (number == known_as if number is not None else own) and not question.answer.done():
+            if (number == question_number if number is not None else own) and not question.answer.done():
                 question.answer.set_result(answer)
                 return question.request.key
         return None
@@ -106,7 +116,7 @@ class Approvals:
     async def settled(self, chat: str) -> dict[str, Answer]:
         return {key: Answer(text.split()[0]) for key, text in (await self._settled(chat)).items()}
 
-    async def ask_anew(self, chat: str) -> None:
+    async def forget_answers(self, chat: str) -> None:
         await self._preferences.change(chat, tools=None)
 
     async def _settled(self, chat: str) -> dict[str, str]:
@@ -118,7 +128,7 @@ class Approvals:
         await self._preferences.change(chat, tools=json.dumps(settled, ensure_ascii=False))
 
     async def _ask(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:
-        """What a person answers; None where nobody does in time. A /stop ends the wait. Raises _NotShown."""
+        """Ask and return the answer, or None after the timeout. /stop cancels the wait. Raises _NotShown."""
         number = secrets.randbelow(_NUMBERS)
         question = _Question(session_id, asking.asker, request, asyncio.get_running_loop().create_future())
         self._questions[number] = question
@@ -127,7 +137,7 @@ class Approvals:
                 if not await asking.show(_wording(request), _buttons(number)):
                     raise _NotShown
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(MINUTES * 60):
+                    async with asyncio.timeout(ANSWER_MINUTES * 60):
                         return await question.answer
         finally:
             del self._questions[number]
@@ -135,27 +145,27 @@ class Approvals:
 
 
 def _wording(request: ToolCallRequest) -> str:
-    arguments = list(request.arguments.items())[:MOST_ARGUMENTS]
-    lines = [f"{_shortened(key)}: {_shortened(value)}" for key, value in arguments]
-    if len(request.arguments) > MOST_ARGUMENTS:
-        lines.append(_("... and {n} more", n=len(request.arguments) - MOST_ARGUMENTS))
-    # what ends the fence would be shown as if it were ours
+    arguments = list(request.arguments.items())[:MAX_ARGUMENTS]
+    lines = [f"{_shorten(key)}: {_shorten(value)}" for key, value in arguments]
+    if len(request.arguments) > MAX_ARGUMENTS:
+        lines.append(_("... and {n} more", n=len(request.arguments) - MAX_ARGUMENTS))
+    # An argument that closes the code block could imitate the bot's own text.
     fenced = "\n".join(lines).replace("```", "'''")
     question = _("May I run **{tool}** of {server}?", tool=_plain(request.tool), server=_plain(request.server))
     return f"{question}\n```\n{fenced}\n```" if lines else question
 
 
-def _shortened(value: object) -> str:
+def _shorten(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    # a further line is indented: it could look like an argument
-    shown = visible_text(text[:LONGEST_ARGUMENT])[: 2 * LONGEST_ARGUMENT].replace("\n", "\n    ")
-    if len(text) <= LONGEST_ARGUMENT:
+    # Indent further lines, so that they can't look like other arguments.
+    shown = visible_text(text[:MAX_ARGUMENT_CHARS])[: 2 * MAX_ARGUMENT_CHARS].replace("\n", "\n    ")
+    if len(text) <= MAX_ARGUMENT_CHARS:
         return shown
-    return f"{shown} " + _("... and {n} more characters", n=len(text) - LONGEST_ARGUMENT)
+    return f"{shown} " + _("... and {n} more characters", n=len(text) - MAX_ARGUMENT_CHARS)
 
 
 def _plain(name: str) -> str:
-    """Escape markup in a name that others chose, and show the characters in it that hide."""
+    """Escape markup in a foreign name and make its invisible characters visible."""
     shown = visible_text(" ".join(name.split()))
     return "".join(c if c.isalnum() or c in " .-" else f"\\{c}" for c in shown if c.isprintable())
 
@@ -167,6 +177,6 @@ def _buttons(number: int) -> Keyboard:
         (("never", _("Never in this chat")),),
     )
     return tuple(
-        tuple(Button(label, f"/{name}_{number}", in_place=True, minutes=MINUTES) for name, label in row)
+        tuple(Button(label, f"/{name}_{number}", in_place=True, minutes=ANSWER_MINUTES) for name, label in row)
         for row in labels
     )

@@ -1,4 +1,4 @@
-"""Limits what a server may send: in one message, and in a minute. Bytes are counted before they are parsed."""
+"""Limits for the messages of a server. Bytes are counted before they are parsed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 MAX_MESSAGE_BYTES = 8 * 1024**2
-"""One answer: the largest picture that a model is shown takes 7 MB as base64."""
+"""The largest image that a model accepts takes 7 MB as base64."""
 MAX_MESSAGE_ITEMS = 200_000
 MAX_MINUTE_BYTES = 64 * 1024**2
 
 
 class TooMuch(Exception):
-    """A server sends more than a connection takes."""
+    """Raised if a server sends more than the limits allow."""
 
 
 class Flow:
     """Counts the bytes of one connection.
 
     Args:
-        on_too_much: Called before TooMuch is raised, since the library keeps errors of its streams to itself.
+        on_too_much: Called before TooMuch is raised, since the library swallows errors of its streams.
     """
 
     def __init__(self, on_too_much: Callable[[], None]) -> None:
@@ -36,17 +36,17 @@ class Flow:
         self._minute = 0.0
         self._bytes = 0
 
-    def add(self, count: int, of_message: int) -> None:
-        """Count bytes that arrived. Raises TooMuch.
+    def add(self, count: int, message_size: int) -> None:
+        """Count received bytes. Raises TooMuch.
 
         Args:
-            of_message: The size of the message so far that they belong to.
+            message_size: The number of bytes of the current message, including these.
         """
         now = time.monotonic()
         if now - self._minute >= 60:
             self._minute, self._bytes = now, 0
         self._bytes += count
-        if of_message > MAX_MESSAGE_BYTES or self._bytes > MAX_MINUTE_BYTES:
+        if message_size > MAX_MESSAGE_BYTES or self._bytes > MAX_MINUTE_BYTES:
             self.give_up()
 
     def give_up(self) -> NoReturn:
@@ -56,9 +56,9 @@ class Flow:
 
 
 def parse_message(line: bytes) -> SessionMessage | Exception:
-    """Parse one line of a server. An error is returned, as the library's session expects it.
+    """Parse a line from a server. An invalid line is returned as an exception, which the library's session expects.
 
-    Raises TooComplex for a message that would take far more memory than its bytes.
+    Raises TooComplex if the parsed message would need far more memory than its bytes.
     """
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
@@ -74,5 +74,5 @@ def parse_message(line: bytes) -> SessionMessage | Exception:
 
 
 def message_json() -> BoundedJson:
-    """Make a check of one message."""
+    """Create a check for one message."""
     return BoundedJson(io.BytesIO(), max_value_items=MAX_MESSAGE_ITEMS)

@@ -1,10 +1,10 @@
-"""The file that names the servers: `mcpServers`, as other programs have it.
+"""The configuration file for MCP servers, in the format that other programs use.
 
     {"mcpServers": {"files": {"command": "npx", "args": ["-y", "..."], "env": {"KEY": "${KEY}"}},
                     "search": {"url": "https://...", "headers": {"Authorization": "Bearer ${TOKEN}"}}}}
 
-`type` is stdio, http or sse, and may be left out. `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for variables
-of the environment. `disabled`, `enabledTools` and `disabledTools` choose. What else stands there is for other programs.
+`type` is stdio, http or sse, and optional. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced by environment
+variables. `disabled`, `enabledTools` and `disabledTools` select servers and tools. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SERVERS = "mcpServers"
-LONGEST_NAME = 64
-"""Characters that a tool's name may have in a request to a model."""
-LONGEST_PREFIX = 24
-"""Characters of a server's name in the names of its tools."""
+MAX_TOOL_NAME_CHARS = 64
+"""Limit of the model APIs for the name of a tool."""
+MAX_PREFIX_CHARS = 24
+"""Maximum length of the server name in the names of its tools."""
 SEPARATOR = "__"
-_DIGEST = 8
+_DIGEST_CHARS = 8
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a server is off, worded in the language of whoever asks."""
+    """The reason why a server is off. It is translated when it is shown."""
 
     text: str
     values: Mapping[str, object] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Trouble:
         return _(self.text, **self.values)
 
 
-# shown in chats, so they contain no path of the machine
+# Shown in chats, so these contain only the name of the file, not its path.
 UNREADABLE = N_("{path} can't be read ({reason}).")
 NO_JSON = N_("Line {line} of {path} is no JSON: a comma or a quotation mark may be missing there.")
 NO_SERVERS = N_('{path} has no servers in it: write {{"mcpServers": {{...}}}}, or use `mneme mcp add`.')
@@ -66,7 +66,11 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A server at an address. sse: it speaks the transport of 2024, which some still do."""
+    """A server at a URL.
+
+    Attributes:
+        sse: Use the HTTP+SSE transport of 2024, which some servers still need.
+    """
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -74,13 +78,18 @@ class HttpServer:
 
     @property
     def host(self) -> str:
-        """Where it is, without what may be secret in its address."""
+        """The host and port, without credentials or a path."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """One server. name: as the file has it; prefix: as it stands in front of its tools' names."""
+    """One server.
+
+    Attributes:
+        name: The name in the file.
+        prefix: The prefix of its tools' names.
+    """
 
     name: str
     prefix: str
@@ -94,7 +103,12 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpConfig:
-    """What a file says. trouble: why none of it can be used; troubles: why some servers can't, by their names."""
+    """The content of a configuration file.
+
+    Attributes:
+        troubles: The reasons why some servers can't be used, by server name.
+        trouble: The reason why the whole file can't be used.
+    """
 
     servers: tuple[ServerConfig, ...] = ()
     troubles: Mapping[str, Trouble] = field(default_factory=dict)
@@ -106,7 +120,7 @@ class McpConfig:
 
 
 def _as_text(value: object) -> object:
-    """What is written without quotation marks, such as a port."""
+    """Accept numbers, such as a port without quotation marks."""
     return json.dumps(value) if isinstance(value, int | float) else value
 
 
@@ -131,11 +145,11 @@ class _Entry(BaseModel):
 
 
 class _Unset(Exception):
-    """A variable that an entry names has no value."""
+    """Raised if an entry needs an environment variable that has no value."""
 
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, must_exist: bool = False) -> McpConfig:
-    """What the file at `path` says; one that there is not and need not be says nothing. What is wrong is told."""
+    """Read a configuration file. Errors are part of the result. A missing file is empty unless `must_exist` is set."""
     try:
         entries = read_entries(path)
     except OSError as error:
@@ -158,7 +172,7 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, must
 
 
 def read_entries(path: Path) -> dict[str, object]:
-    """The servers in a file as they are written. Raises OSError, or ValueError where they are not such a file."""
+    """Return the unparsed entries of a file. Raises OSError, or ValueError if it is not such a file."""
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except RecursionError as error:
@@ -170,7 +184,7 @@ def read_entries(path: Path) -> dict[str, object]:
 
 
 def _server(name: str, raw: object, taken: set[str], environment: Mapping[str, str]) -> ServerConfig | Trouble | None:
-    """A server, or why it can't be one; None where it is switched off."""
+    """Parse an entry. Return the reason if it can't be used, and None if it is disabled."""
     try:
         entry = _Entry.model_validate(raw)
         if entry.disabled:
@@ -188,74 +202,82 @@ def _server(name: str, raw: object, taken: set[str], environment: Mapping[str, s
 
 
 def _transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServer | HttpServer | None:
-    def filled(text: str) -> str:
-        return _VARIABLE.sub(value_of, text)
+    def fill(text: str) -> str:
+        return _VARIABLE.sub(find_value, text)
 
-    def value_of(match: re.Match[str]) -> str:
+    def find_value(match: re.Match[str]) -> str:
         value = environment.get(match["name"]) or match["default"]
         if value is None:
             raise _Unset(match["name"])
         return value
 
-    def all_filled(texts: Mapping[str, str]) -> dict[str, str]:
-        return {key: filled(text) for key, text in texts.items()}
+    def fill_all(texts: Mapping[str, str]) -> dict[str, str]:
+        return {key: fill(text) for key, text in texts.items()}
 
     if entry.command is not None and entry.type in (None, "stdio"):
-        args = tuple(map(filled, entry.args))
-        cwd = filled(entry.cwd) if entry.cwd is not None else None
-        return StdioServer(os.path.expanduser(filled(entry.command)), args, all_filled(entry.env), cwd)  # noqa: PTH111  # a name on the PATH is no path
+        args = tuple(map(fill, entry.args))
+        cwd = fill(entry.cwd) if entry.cwd is not None else None
+        # The command may be a name on the PATH, which pathlib would treat as a relative path.
+        return StdioServer(os.path.expanduser(fill(entry.command)), args, fill_all(entry.env), cwd)  # noqa: PTH111
     if entry.url is not None and entry.type != "stdio":
-        return HttpServer(filled(entry.url), all_filled(entry.headers), entry.type == "sse")
+        return HttpServer(fill(entry.url), fill_all(entry.headers), entry.type == "sse")
     return None
 
 
 def _prefix(name: str, taken: Iterable[str]) -> str:
-    """A server's name in front of its tools' names. It holds no SEPARATOR, so no two servers' tools have one name."""
+    """Return the prefix of a server's tools. It never contains SEPARATOR, so tool names of two servers can't clash."""
     plain = re.sub("_{2,}", "_", _UNUSABLE.sub("_", name)).strip("_") or "server"
-    return plain if len(plain) <= LONGEST_PREFIX and plain not in taken else _shortened(plain, name, LONGEST_PREFIX)
+    return plain if len(plain) <= MAX_PREFIX_CHARS and plain not in taken else _shorten(plain, name, MAX_PREFIX_CHARS)
 
 
 def tool_names(prefix: str, tools: Iterable[str]) -> dict[str, str]:
-    """What a model calls the tools of a server by: `prefix__tool`, in A-Z, a-z, 0-9, _ and -, at most 64 characters."""
+    """Map the names of a server's tools to those in requests: `prefix__tool`, with the characters that APIs allow."""
     names: dict[str, str] = {}
     for tool in tools:
         name = f"{prefix}{SEPARATOR}{_UNUSABLE.sub('_', tool)}"
-        if len(name) > LONGEST_NAME or name in names.values():
-            name = _shortened(name, tool, LONGEST_NAME)
+        if len(name) > MAX_TOOL_NAME_CHARS or name in names.values():
+            name = _shorten(name, tool, MAX_TOOL_NAME_CHARS)
         names[tool] = name
     return names
 
 
-def _shortened(text: str, known_as: str, length: int) -> str:
-    """`text` in so many characters, told from others by a digest of what it is really called."""
-    digest = hashlib.sha256(known_as.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{text[: length - _DIGEST - 1]}-{digest}"
+def _shorten(text: str, original: str, length: int) -> str:
+    """Cut a name to `length` characters that end with a digest of the original name, which keeps it unique."""
+    digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+    return f"{text[: length - _DIGEST_CHARS - 1]}-{digest}"
 
 
 SEARXNG = "http://localhost:8888"
-"""Where SearXNG listens as its own instructions have it."""
+"""The default address in SearXNG's instructions."""
 NODE = "Node.js 22 or newer, which brings npx (https://nodejs.org)"
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A server by the wish that it fulfils. needs: what is to be installed; entry: makes its entry of some words."""
+    """A ready-made server entry.
+
+    Attributes:
+        wish: A description of what the server does.
+        needs: The programs that must be installed.
+        entry: Create the entry from command-line arguments.
+    """
 
     wish: str
     needs: str
     entry: Callable[[Sequence[str]], dict[str, object]]
 
 
-def _search(given: Sequence[str]) -> dict[str, object]:
-    return {"command": "npx", "args": ["-y", "mcp-searxng@2"], "env": {"SEARXNG_URL": given[0] if given else SEARXNG}}
+def _search(arguments: Sequence[str]) -> dict[str, object]:
+    url = arguments[0] if arguments else SEARXNG
+    return {"command": "npx", "args": ["-y", "mcp-searxng@2"], "env": {"SEARXNG_URL": url}}
 
 
-def _pages(given: Sequence[str]) -> dict[str, object]:
-    return {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24", *given]}
+def _pages(arguments: Sequence[str]) -> dict[str, object]:
+    return {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24", *arguments]}
 
 
-def _files(given: Sequence[str]) -> dict[str, object]:
-    folders = [str(Path(folder).expanduser().absolute()) for folder in given or [str(Path.cwd())]]
+def _files(arguments: Sequence[str]) -> dict[str, object]:
+    folders = [str(Path(folder).expanduser().absolute()) for folder in arguments or [str(Path.cwd())]]
     return {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem@2026", *folders]}
 
 
@@ -268,4 +290,5 @@ PRESETS = {
     "pages": Preset("read web pages", "uv, which brings uvx (https://docs.astral.sh/uv)", _pages),
     "files": Preset("read and write files in folders", NODE, _files),
 }
-"""By their names. They take: search the address of SearXNG, pages options of mcp-server-fetch, files the folders."""
+"""The arguments are: for `search` the address of SearXNG, for `pages` options of mcp-server-fetch, for `files` the
+folders."""

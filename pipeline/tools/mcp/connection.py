@@ -1,7 +1,7 @@
-"""The connection to one server: opened, kept up and closed by one task, and opened anew when it is lost.
+"""The connection to one server. A single task opens, keeps and closes it, and reconnects when it is lost.
 
-The library's scopes of cancellation belong to the task that enters them, and only a scope that is cancelled, and not a
-task, lets it end the server's process in order. So nothing outside of that task opens or closes anything.
+The library's cancel scopes belong to the task that enters them. The library stops the server's process properly only if
+a scope is cancelled, not if the task is. So only that task opens and closes connections.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 START_SECONDS = 90.0
-"""How long a server may take until it has told its tools: npx and uvx fetch some at their first start."""
+"""How long a server may take until it has listed its tools. npx and uvx may download it first."""
 ANSWER_SECONDS = 20.0
-"""How long it may take to answer one question of the protocol."""
-DOUBT_SECONDS = 10.0
-"""How long a server that did not answer a call may take to show that it is alive; then it is started anew."""
+"""Timeout for a request of the protocol other than a tool call."""
+LIVENESS_SECONDS = 10.0
+"""After a call has timed out, the server must answer a request within this time, or it is restarted."""
 CALL_SECONDS = 60.0
-"""How long one call of a tool may take."""
-STEADY_SECONDS = 60.0
-"""How long a connection holds until the next try after it begins with a short pause again."""
-LONGEST_PAUSE = 300.0
-"""Seconds at most between two tries to reach a server that is off."""
+"""Timeout for one tool call."""
+MIN_STABLE_SECONDS = 60.0
+"""A connection that lasted this long resets the backoff between attempts."""
+MAX_PAUSE_SECONDS = 300.0
+"""Maximum backoff between two attempts to connect."""
 MAX_TOOL_CHARS = 100_000
-"""Characters of one tool's description, and of its schema. A tool with more is left out."""
-MOST_TOOLS = 1_000
-"""Tools that are asked for: a server that goes on and on is not listened to for ever."""
+"""Limit for the description and for the schema of a tool. Longer ones are left out."""
+MAX_TOOLS = 1_000
+"""Stop listing tools after this many, since a server may never end its list."""
 
 STARTING = N_("It is being started.")
 NOT_INSTALLED = N_("Its program {program} is not installed, or can't be run.")
@@ -67,25 +67,31 @@ FAILED = N_("It does not speak as an MCP server does ({error}).")
 
 
 class CallFailed(Exception):
-    """A call came to nothing; the text tells a model why."""
+    """Raised if a call fails. The text tells the model why."""
 
 
 class _Signal(Enum):
-    """What the task is told. LOST: the server has gone; DOUBT: it did not answer; CHANGED: it has other tools."""
+    """An event for the task of a connection."""
 
     LOST = auto()
-    DOUBT = auto()
-    CHANGED = auto()
+    UNANSWERED = auto()
+    TOOLS_CHANGED = auto()
 
 
 class _Lost(Exception):
-    """The connection has come to its end."""
+    """Raised if the server has closed the connection."""
 
 
 class ServerConnection:
-    """One server. trouble: why its tools can't be used now; None while they can be.
+    """The connection to one server.
 
-    on_tools: is told when what it offers has changed. errors: where what its program says beside the protocol goes.
+    Args:
+        on_tools: Called when the tools of the server have changed.
+        errors: Receives the standard error of the server's program. None discards it.
+
+    Attributes:
+        trouble: The reason why the server's tools can't be used now, or None.
+        tried: Set after the first attempt to connect, successful or not.
     """
 
     def __init__(self, config: ServerConfig, on_tools: Callable[[], None], errors: TextIO | None = None) -> None:
@@ -93,8 +99,7 @@ class ServerConnection:
         self.tools: tuple[Tool, ...] = ()
         self.trouble: Trouble | None = Trouble(STARTING)
         self.tried = asyncio.Event()
-        """The first try to connect has come to an end."""
-        self._pauses = Backoff(LONGEST_PAUSE)
+        self._pauses = Backoff(MAX_PAUSE_SECONDS)
         self._on_tools = on_tools
         self._errors = errors
         self._client: Client | None = None
@@ -110,13 +115,13 @@ class ServerConnection:
     async def close(self) -> None:
         if self._life is not None:
             self._life.cancel()
-        elif self._task is not None:  # it has not even begun
+        elif self._task is not None:  # The task has not started yet.
             self._task.cancel()
         if self._task is not None:
             await asyncio.wait([self._task])
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> CallToolResult:
-        """A tool's result, which may be an error of its own."""
+        """Call a tool. The result may be an error that the tool reports. Raises CallFailed for other errors."""
         client, name = self._client, self.config.name
         if client is None:
             raise CallFailed(f"the server {name} is off now: go on without it, and say so")
@@ -127,7 +132,7 @@ class ServerConnection:
             async with asyncio.timeout(CALL_SECONDS):
                 return await client.call_tool(tool, dict(arguments), read_timeout_seconds=CALL_SECONDS)
         except TimeoutError:
-            self._signals.put_nowait(_Signal.DOUBT)
+            self._signals.put_nowait(_Signal.UNANSWERED)
             raise CallFailed(f"{tool} of {name} did not answer within {CALL_SECONDS:g} seconds") from None
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or self._client is not client:
@@ -136,7 +141,7 @@ class ServerConnection:
                 ) from None
             return CallToolResult(content=[TextContent(text=error.message)], is_error=True)
         except Exception as error:
-            # such as an answer that is not what the server's own schema promises
+            # For example, the answer may not match the server's own schema.
             log.warning("mcp_call_failed", server=name, error=type(error).__name__)
             raise CallFailed(f"{name} gave an answer that can't be used ({type(error).__name__})") from error
 
@@ -151,7 +156,7 @@ class ServerConnection:
                 await self._pauses.wait()
 
     async def _until_lost(self) -> Trouble:
-        """Connect and serve until the connection is lost; why it was."""
+        """Connect and serve until the connection is lost. Return the reason."""
         self._status = None
         self._is_too_much = False
         try:
@@ -161,7 +166,7 @@ class ServerConnection:
             return Trouble(NO_PACKAGE)
         except Exception as error:
             log.debug("mcp_connection_failed", server=self.config.name, exc_info=True)
-            return self._why(error)
+            return self._explain(error)
         return Trouble(SILENT, {"seconds": f"{START_SECONDS:g}"})
 
     async def _serve(self, opening: anyio.CancelScope) -> None:
@@ -170,9 +175,9 @@ class ServerConnection:
 
         async def on_message(message: object) -> None:
             if isinstance(message, ToolListChangedNotification):
-                self._signals.put_nowait(_Signal.CHANGED)
+                self._signals.put_nowait(_Signal.TOOLS_CHANGED)
 
-        # what the connection before had to tell is void
+        # Discard signals of the previous connection.
         self._signals = asyncio.Queue()
         client = Client(
             _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
@@ -183,7 +188,7 @@ class ServerConnection:
         )
         async with client:
             await self._list_tools(client)
-            # it has told its tools: from here on it has no deadline
+            # The server is ready, so remove the deadline.
             opening.deadline = math.inf
             self._client, self.trouble = client, None
             since = anyio.current_time()
@@ -194,24 +199,24 @@ class ServerConnection:
                     signal = await self._signals.get()
                     if signal is _Signal.LOST:
                         raise _Lost
-                    # also where there is a doubt: a server that answers this is alive
-                    with anyio.fail_after(DOUBT_SECONDS):
+                    # After an unanswered call, this also checks that the server is alive.
+                    with anyio.fail_after(LIVENESS_SECONDS):
                         await self._list_tools(client)
             finally:
                 self._client = None
-                if anyio.current_time() - since > STEADY_SECONDS:  # one that ends at once each time is not steady
+                if anyio.current_time() - since > MIN_STABLE_SECONDS:
                     self._pauses.reset()
 
     async def _list_tools(self, client: Client) -> None:
         tools: list[Tool] = []
         cursor: str | None = None
-        while len(tools) < MOST_TOOLS:
+        while len(tools) < MAX_TOOLS:
             page = await client.list_tools(cursor=cursor)
             tools += filter(_is_bounded, page.tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
-        self.tools = tuple(tools[:MOST_TOOLS])
+        self.tools = tuple(tools[:MAX_TOOLS])
         self._on_tools()
 
     @contextlib.asynccontextmanager
@@ -248,9 +253,9 @@ class ServerConnection:
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        """Make a client that counts what it receives. A hook leaves the machine's proxies in force, unlike a transport.
+        """Create a client that counts the bytes it receives. A hook keeps the system's proxies, unlike a transport.
 
-        Bodies come as they are: compressed, a few bytes could become gigabytes.
+        Compressed bodies are refused, since a few bytes could expand to gigabytes.
         """
         import httpx2
 
@@ -273,11 +278,11 @@ class ServerConnection:
         self._is_too_much = True
         self._signals.put_nowait(_Signal.LOST)
 
-    def _why(self, error: BaseException) -> Trouble:
-        """Say for a person why the connection failed. The sentence never contains the server's own words."""
+    def _explain(self, error: BaseException) -> Trouble:
+        """Return the reason why the connection failed, without any text from the server."""
         if self._is_too_much:
             return Trouble(TOO_MUCH, {"n": MAX_MESSAGE_BYTES // 1024**2})
-        # the library's task groups wrap what went wrong
+        # The library's task groups wrap the original error.
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         transport = self.config.transport
@@ -297,7 +302,7 @@ class ServerConnection:
             return Trouble(ENDED, {"name": self.config.name})
         if _is_timeout(error):
             return Trouble(
-                SILENT, {"seconds": f"{DOUBT_SECONDS if isinstance(error, TimeoutError) else ANSWER_SECONDS:g}"}
+                SILENT, {"seconds": f"{LIVENESS_SECONDS if isinstance(error, TimeoutError) else ANSWER_SECONDS:g}"}
             )
         return Trouble(FAILED, {"error": type(error).__name__})
 
@@ -306,7 +311,7 @@ class ServerConnection:
 async def _watched(
     transport: AbstractAsyncContextManager[TransportStreams], lost: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
-    """A transport that tells when the server has ended it, which the library keeps to itself until the next call."""
+    """Wrap a transport to report when the server closes it, which the library doesn't report before the next call."""
     async with transport as (incoming, outgoing):
         from mcp.shared.message import SessionMessage
 
@@ -327,7 +332,7 @@ async def _watched(
 
 
 def _drop_unreadable_tools(message: object) -> None:
-    """Remove the tools that the library can't read from a listing: it would refuse the whole listing."""
+    """Remove invalid tools from a listing, since the library would refuse the whole listing."""
     from mcp.types import Tool
     from pydantic import ValidationError
 
@@ -349,7 +354,6 @@ def _drop_unreadable_tools(message: object) -> None:
 
 
 def _is_bounded(tool: Tool) -> bool:
-    """Whether a tool's description is of a size that is looked at with each request."""
     described = len(tool.name) + len(tool.description or "") + len(tool.title or "")
     return described <= MAX_TOOL_CHARS and len(json.dumps(tool.input_schema)) <= MAX_TOOL_CHARS
 
@@ -369,4 +373,4 @@ def _is_timeout(error: BaseException) -> bool:
 
 
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  # closed by who is given it
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  # The caller closes it.

@@ -1,4 +1,4 @@
-"""The bodies of HTTP responses as the library reads them: counted, repaired, and never compressed."""
+"""Limits for the bodies of HTTP responses before the MCP library reads them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EVENT_END_BYTES = 4
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """The body of an HTTP response, counted and repaired: a JSON document, or events of which each is limited."""
+    """A response body that repairs invalid JSON and limits the size of each message: a document or an event."""
 
     def __init__(self, response: httpx2.Response, flow: Flow) -> None:
-        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101  # the client is asynchronous
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101  # The client is asynchronous.
         self._stream = response.stream
         self._flow = flow
         self._is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")

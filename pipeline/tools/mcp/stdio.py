@@ -1,7 +1,7 @@
 """The transport over standard input and output of a program.
 
-The library has one as well. It keeps a line in memory however long it grows, and copies it with each piece that
-arrives, so that a server could take gigabytes and hours by a line without an end.
+The library's own transport has no limit for the length of a line and copies it with each received chunk. A server could
+use gigabytes and hours with a line that never ends.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 0.5
 EXIT_SECONDS = 2.0
-"""How long a program may take to end: after its input is closed, and again after SIGTERM."""
+"""How long a program may take to exit after its input is closed, and again after SIGTERM."""
 _POLL_SECONDS = 0.01
 _LARGE_BYTES = 100_000
-"""A line that is parsed in a thread."""
+"""Longer lines are parsed in a thread."""
 
 
 @contextlib.asynccontextmanager
@@ -49,7 +49,7 @@ async def program_streams(server: StdioServer, errors: TextIO, flow: Flow) -> As
         cwd=server.cwd,
         start_new_session=True,
     )
-    # no await until the group is entered: a cancellation in between would leave the process running
+    # No await before the task group is entered, since a cancellation there would leave the process running.
     arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, written = anyio.create_memory_object_stream[SessionMessage](0)
     flushed = anyio.Event()
@@ -71,8 +71,8 @@ async def program_streams(server: StdioServer, errors: TextIO, flow: Flow) -> As
 
 
 async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage | Exception], flow: Flow) -> None:
-    """Pass on the messages of a program, until it ends or sends too much. Then read on, so that it can end."""
-    assert process.stdout is not None, "it is a pipe"  # noqa: S101  # as open_process makes it
+    """Forward messages until the program ends or sends too much. Then drain its output, so that it can exit."""
+    assert process.stdout is not None, "it is a pipe"  # noqa: S101  # open_process creates pipes.
     gone = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
     with contextlib.suppress(*gone):
         try:
@@ -86,7 +86,7 @@ async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage
 
 
 async def _messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[SessionMessage | Exception]:
-    """Yield what a server says, line by line. Ends if it is too much."""
+    """Yield the parsed lines of a server. Stop if it sends too much."""
     with contextlib.suppress(TooMuch):
         async for line in _lines(stdout, flow):
             try:
@@ -98,7 +98,7 @@ async def _messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[Sess
 
 
 async def _lines(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[bytes]:
-    """Yield lines, in a time that grows with their length alone. Raises TooMuch."""
+    """Split the output into lines in linear time. Raises TooMuch."""
     pieces: list[bytes] = []
     size = 0
     async for chunk in stdout:
@@ -119,7 +119,7 @@ async def _write(
     arrived: MemoryObjectSendStream[SessionMessage | Exception],
     flushed: anyio.Event,
 ) -> None:
-    assert process.stdin is not None, "it is a pipe"  # noqa: S101  # as above
+    assert process.stdin is not None, "it is a pipe"  # noqa: S101  # open_process creates pipes.
     try:
         async with written:
             async for message in written:
@@ -133,13 +133,13 @@ async def _write(
 
 
 async def _end(process: Process) -> None:
-    """End a program in order: close its input, then signal it and its children."""
+    """Stop a program: close its input, then send signals to it and its children."""
     with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         if process.stdin is not None:
             await process.stdin.aclose()
     if not await _has_ended(process):
         for number in (signal.SIGTERM, signal.SIGKILL):
-            # the leader's id is that of its group; it stays so after the leader has ended
+            # The process group has the ID of its leader, even after the leader has exited.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, number)
             if await _has_ended(process):
@@ -147,7 +147,7 @@ async def _end(process: Process) -> None:
     with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         if process.stdout is not None:
             await process.stdout.aclose()
-    # a child that lives on may hold the pipe, and the transport would wait for it
+    # A surviving child may hold the pipe open, and the transport would wait for it.
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if transport is not None:
         with contextlib.suppress(PermissionError):
@@ -155,8 +155,8 @@ async def _end(process: Process) -> None:
 
 
 async def _has_ended(process: Process) -> bool:
-    """Wait for the process itself: its pipes may be held open by a child."""
+    """Wait for the process itself, since a child may hold its pipes open. Return True if it has exited."""
     with anyio.move_on_after(EXIT_SECONDS):
-        while process.returncode is None:  # noqa: ASYNC110  # nothing tells of it without the pipes
+        while process.returncode is None:  # noqa: ASYNC110  # Process.wait() would also wait for the pipes.
             await anyio.sleep(_POLL_SECONDS)
     return process.returncode is not None

@@ -1,4 +1,4 @@
-"""The servers' tools as the toolbox has them: which a model is told of, and what becomes of a call."""
+"""The tools of MCP servers in the form that the toolbox and the requests use."""
 
 from __future__ import annotations
 
@@ -33,24 +33,27 @@ if TYPE_CHECKING:
     from pipeline.tools.mcp.config import McpConfig, Trouble
     from pipeline.tools.toolbox import ToolContext
 
-LONGEST_DESCRIPTION = 1_500
-"""Characters of a tool's description that a model is told."""
-LONGEST_RESULT = 400_000
-"""Characters of a result that are looked at: what the model's window holds of them is cut from these."""
-MOST_IMAGES = 4
-LARGEST_IMAGE = 5_000_000
-"""Bytes."""
-IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-"""The kinds that models take."""
-SHARE = 8
-"""The part of a model's window that descriptions may take at most: one eighth."""
-FIRST_TRY = 10.0
-"""Seconds that the first turns wait for servers which are being started."""
+MAX_DESCRIPTION_CHARS = 1_500
+MAX_RESULT_CHARS = 400_000
+"""The tool loop cuts results further, to fit the model's window."""
+MAX_IMAGES = 4
+MAX_IMAGE_BYTES = 5_000_000
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+"""The types that models accept."""
+WINDOW_DIVISOR = 8
+"""Tool descriptions may take at most this fraction (one eighth) of a model's window."""
+STARTUP_SECONDS = 10.0
+"""How long the first turns wait for servers that are starting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """A server for /status and the doctor. trouble: why it is off; tools: how many of its tools are on."""
+    """The state of a server, for /status and the doctor.
+
+    Attributes:
+        tools: Number of tools that are enabled.
+        trouble: The reason why the server is off, or None.
+    """
 
     name: str
     tools: int
@@ -58,7 +61,11 @@ class ServerState:
 
 
 class McpTool:
-    """A tool of a server. What its server says of it is told to the model as it is: its words, not ours."""
+    """A tool of a server. The model reads the server's own description of it.
+
+    Args:
+        record: Called before a call that may change something, so that it is not repeated after a kill.
+    """
 
     def __init__(
         self,
@@ -70,7 +77,7 @@ class McpTool:
     ) -> None:
         schema = lean_schema({key: value for key, value in described.input_schema.items() if key != "$schema"})
         parameters = {"type": "object", "properties": {}} | schema
-        description = clean(described.description or described.title or "")[:LONGEST_DESCRIPTION]
+        description = clean(described.description or described.title or "")[:MAX_DESCRIPTION_CHARS]
         self.spec = ToolSpec(name, description, valid_text(json.dumps(parameters, ensure_ascii=False)))
         self._described = described
         self._required = frozenset(_texts(described.input_schema.get("required")))
@@ -87,22 +94,22 @@ class McpTool:
         return self._connection.config.name
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
-        """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
+        """Run the tool with the model's JSON arguments. Errors are returned as text for the model."""
         try:
             written = valid_json(json.loads(arguments or "{}"))
         except (ValueError, RecursionError) as error:
             return f"error: the arguments are wrong: they are no JSON ({error})"
         if not isinstance(written, dict):
             return "error: the arguments are wrong: an object is needed"
-        # what a model leaves out it often writes as null
+        # Models often write null for an omitted argument.
         values = {key: value for key, value in written.items() if value is not None or key in self._required}
         if asks_first(self._described):
             request = ToolCallRequest(self.server, self._described.name, self._digest(), values)
-            with use_language(context.language):  # the question is for the person
+            with use_language(context.language):
                 refusal = await self._approvals.refusal(context.session_id, context.asking, request)
             if refusal is not None:
                 return refusal
-            # before it is run: what it does can't be looked up after a kill, and must not be done twice
+            # Recorded before the call: after a kill its effect can't be checked, and it must not happen twice.
             await self._record()
         try:
             result = await self._connection.call(self._described.name, values)
@@ -118,9 +125,11 @@ class McpTool:
 
 
 class McpTools:
-    """All servers, and the tools that they offer now.
+    """All servers and their current tools.
 
-    record: keeps that a call is about to change something. most_tokens: what descriptions may cost in any request.
+    Args:
+        record: See `McpTool`.
+        max_tokens: Limit for the descriptions in a request. A small window lowers it.
     """
 
     def __init__(
@@ -128,20 +137,21 @@ class McpTools:
         config: McpConfig,
         approvals: Approvals,
         record: Callable[[], Awaitable[None]],
-        most_tokens: int,
+        max_tokens: int,
     ) -> None:
         self.config = config
         self.connections = [ServerConnection(server, self._changed) for server in config.servers]
         self._approvals = approvals
         self._record = record
-        self._most_tokens = most_tokens
-        self._counter = TokenCounter()  # never corrected by usage: which tools a model is given must not change with it
+        self._max_tokens = max_tokens
+        # This counter is never corrected by usage, so that the selection of tools doesn't change.
+        self._counter = TokenCounter()
         self._tools: dict[str, McpTool] | None = None
         self._former: dict[str, McpTool] = {}
         self._until = 0.0
 
     def start(self) -> None:
-        self._until = asyncio.get_running_loop().time() + FIRST_TRY
+        self._until = asyncio.get_running_loop().time() + STARTUP_SECONDS
         for connection in self.connections:
             connection.start()
 
@@ -149,7 +159,7 @@ class McpTools:
         await asyncio.gather(*(connection.close() for connection in self.connections))
 
     async def ready(self) -> None:
-        """Wait until each server was tried once, but no longer than the first seconds: a turn is to have its tools."""
+        """Wait for the first attempt to connect to each server, within STARTUP_SECONDS of the start."""
         remaining = self._until - asyncio.get_running_loop().time()
         waiting = [asyncio.ensure_future(c.tried.wait()) for c in self.connections if not c.tried.is_set()]
         if waiting and remaining > 0:
@@ -162,12 +172,12 @@ class McpTools:
         return len(self._offered())
 
     def get(self, name: str) -> McpTool | None:
-        """The tool that a model calls by that name; of a server that is off meanwhile the one that says so."""
+        """Return the tool with that name. A former tool is returned too, since its call explains what is wrong."""
         return self._offered().get(name) or self._former.get(name)
 
     def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
-        """The tools that a model with that window is given, in the order of the file; what does not fit is left out."""
-        tokens = min(self._most_tokens, window.max_input_tokens // SHARE)
+        """Return the tools that fit a model's window, in the order of the configuration file."""
+        tokens = min(self._max_tokens, window.max_input_tokens // WINDOW_DIVISOR)
         fitting = []
         for tool in self._offered().values():
             spec = tool.spec
@@ -179,11 +189,11 @@ class McpTools:
 
     @property
     def retries(self) -> bool:
-        """Whether any server is off that is connected to again by itself."""
+        """True if a server is off and will be reconnected automatically."""
         return any(connection.trouble is not None for connection in self.connections)
 
     def states(self) -> list[ServerState]:
-        """How each server is, in the order of the file; those whose entries can't be used are last."""
+        """Return the state of each server in the order of the file. Servers with invalid entries come last."""
         counts = Counter(tool.server for tool in self._offered().values())
         states = [ServerState(c.config.name, counts[c.config.name], c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
@@ -207,7 +217,7 @@ class McpTools:
 
 
 def asks_first(tool: Tool) -> bool:
-    """Whether a person is asked before a tool is run: whatever does not say that it only reads."""
+    """Return True unless the server declares that the tool only reads."""
     return tool.annotations is None or tool.annotations.read_only_hint is not True
 
 
@@ -216,16 +226,20 @@ def _texts(value: object) -> list[str]:
 
 
 def _passage(result: CallToolResult, *, sees: bool) -> Passage:
-    """What a tool has answered: the words of others, whatever they are and wherever they come from."""
+    """Convert a tool's result. It always counts as foreign text.
+
+    Args:
+        sees: The model accepts images.
+    """
     parts: list[str] = []
     images: list[Image] = []
     for block in result.content:
-        image = _image(block) if sees and len(images) < MOST_IMAGES else None
+        image = _image(block) if sees and len(images) < MAX_IMAGES else None
         images += [image] if image is not None else []
         parts.append("[an image, shown below]" if image is not None else _words(block))
     if not parts and result.structured_content is not None:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    text = clean("\n".join(part[:LONGEST_RESULT] for part in parts)[:LONGEST_RESULT]) or "(nothing)"
+    text = clean("\n".join(part[:MAX_RESULT_CHARS] for part in parts)[:MAX_RESULT_CHARS]) or "(nothing)"
     return Passage(f"error: {text}" if result.is_error else text, Provenance.FOREIGN, tuple(images))
 
 
@@ -243,8 +257,8 @@ def _words(block: ContentBlock) -> str:
 
 
 def _image(block: ContentBlock) -> Image | None:
-    # base64 is a third longer than the bytes
-    if block.type != "image" or block.mime_type not in IMAGES or len(block.data) > LARGEST_IMAGE * 4 / 3:
+    # Base64 is a third longer than the bytes.
+    if block.type != "image" or block.mime_type not in IMAGE_TYPES or len(block.data) > MAX_IMAGE_BYTES * 4 / 3:
         return None
     try:
         return Image(block.mime_type, base64.b64decode(block.data, validate=True))
