@@ -304,7 +304,7 @@ async def test_consolidate_tidies_reports_and_is_undone(person: Person, model: M
         await store.entries.add(OWNER, NewEntry("The office is in Kyiv", name=name, kind=Kind.FACT))
     before = await store.entries.list(OWNER)
     answers = await use(person, model, ("memory_consolidate", {}))
-    assert answers[0].startswith("Memory tidied; merged as duplicates: two. Nothing was deleted")
+    assert answers[0].startswith('Memory tidied; merged as duplicates: "The office is in Kyiv". Nothing was deleted')
     assert await person.says("/undo") == "Restored: The office is in Kyiv"
     assert await store.entries.list(OWNER) == before
 
