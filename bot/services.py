@@ -37,6 +37,7 @@ from memory.search.ranking import Ranker
 from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
+from memory.search.uses import MemoryUses
 from memory.search.vectors import Embedding, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
@@ -116,7 +117,7 @@ class MemoryServices:
         self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
-        self.reinforcement = Reinforcement(database)
+        self.uses = MemoryUses(database, Reinforcement(database))
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)

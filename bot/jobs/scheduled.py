@@ -10,7 +10,7 @@ import structlog
 
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
-from memory.errors import StoreError
+from memory.errors import Postponed, StoreError
 from memory.reminders.reminder import Repeat, Rule
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class DateOffers:
     clock: Clock
 
     async def run_if_due(self) -> bool:
-        """Look, if that was not done today; whether it was."""
+        """Look, if that was not done today. Return True if it was done now."""
         now = self.clock()
         before = await self.jobs.ran_at(DATES)
         # a clock that was set back counts as due
@@ -114,7 +114,10 @@ class DateOffers:
             return False
         async with self.jobs.attempt(DATES) as may:
             if may:
-                await self.near.offer(self.is_wanted)
+                try:
+                    await self.near.offer(self.is_wanted)
+                except Postponed:
+                    return False  # the model is needed for an answer
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
         await self.jobs.mark(DATES, now)
