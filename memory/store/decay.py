@@ -73,7 +73,7 @@ class Reinforcement:
         self._database = database
 
     async def recalled(self, entry_ids: Iterable[int]) -> None:
-        """These entries were recalled; the caller sees to it that a turn recalls each once."""
+        """Count one use of each of these entries."""
         used = [(MOST_REINFORCED, entry_id) for entry_id in entry_ids]
         if used:
             async with self._database.transaction() as connection:
