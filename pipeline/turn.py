@@ -41,7 +41,8 @@ class Turn:
     transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
-    found: Message | None = None  # ContextBuilding: what was recalled for the message
+    found: tuple[Message, ...] = ()  # ContextBuilding: what was recalled for the message, by where it came from
+    recalled_text: str = ""  # ContextBuilding: the same as the request has it
     heard: list[Heard] = field(default_factory=list)  # AutoCapture: what a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
@@ -79,19 +80,21 @@ class Turn:
     @property
     def citable(self) -> tuple[Message, ...]:
         """All that the model reads, each with where it came from: what a write may cite, and what may not be cited."""
-        read = [self.found] if self.found is not None else []
+        read = [*self.found]
         if self.transcript is not None:
-            summary, provenance = self.transcript.summary, self.transcript.summary_provenance
-            read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance.kept)] if summary else []
+            own, of_others = self.transcript.summaries
+            for summary, provenance in ((own, None), (of_others, self.transcript.summary_provenance.kept)):
+                read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance)] if summary else []
             # without the turn that is run again
             read += [m for m in self.transcript.messages if m.turn_id is None or m.turn_id != self.replaces_turn]
         return (*read, *self.user_messages, *self.produced)
 
     def provenance_of(self, answer: str) -> Provenance | None:
-        """The worst provenance of an answer: of words that the turn brought in, or that the answer repeats."""
+        """Return the worst provenance of an answer: of what the turn brought in, or of words that it repeats."""
         if self.provenance.is_foreign:
             return self.provenance
-        return Provenance.FOREIGN if len(foreign_words(answer, self.citable)) > MOST_BORROWED else None
+        is_borrowed = len(foreign_words(answer, self.citable)) > MOST_BORROWED
+        return Provenance.FOREIGN if is_borrowed else self.provenance.kept
 
 
 class System(Protocol):

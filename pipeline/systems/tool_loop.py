@@ -316,7 +316,7 @@ class ToolLoop:
             turn.session.id,
             model=turn.talking,
             messages=turn.citable,  # of what the model had read when it called
-            recalled_text=turn.found.content if turn.found is not None else "",
+            recalled_text=turn.recalled_text,
             notices=turn.notices,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
