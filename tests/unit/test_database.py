@@ -89,7 +89,8 @@ async def _of_first_release(path: Path) -> None:
                 (f"telegram:{owner}", owner, f"telegram:{owner}"),
             )
             await connection.execute(
-                "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, '2026-01-01T00:00:00.000Z')",
+                "INSERT INTO conversations (session_id, owner_id, started_at)"
+                " VALUES (?, ?, '2026-01-01T00:00:00.000Z')",
                 (f"telegram:{owner}", owner),
             )
             await connection.execute(
@@ -103,18 +104,17 @@ async def _of_first_release(path: Path) -> None:
                 (owner, owner, text),
             )
             await connection.execute(
-                "INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at, line,"
-                " source_message_id) VALUES (?, 'fact', ?, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z',"
-                " 'capture', '2026-01-01T00:00:00.000Z', ?, ?)",
+                "INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at,"
+                " line, source_message_id)"
+                " VALUES (?, 'fact', ?, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', 'capture',"
+                " '2026-01-01T00:00:00.000Z', ?, ?)",
                 (owner, text, f"- {text}", owner),
             )
             await connection.execute(
                 "INSERT INTO names (owner_id, key, entry_id, name, is_alias) VALUES (?, 'home', ?, 'home', 0)",
                 (owner, owner),
             )
-            await connection.execute(
-                "INSERT INTO speakers (owner_id, key, speaker_id) VALUES (?, 'ann', '5')", (owner,)
-            )
+            await connection.execute("INSERT INTO speakers VALUES (?, 'ann', '5')", (owner,))
     await first.close()
 
 
