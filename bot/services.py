@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
+from memory.condition import ConditionReport
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
@@ -123,6 +124,7 @@ class MemoryServices:
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactStore(database, self.search, vector_search)
         self.corrections = Corrections(database, self.search)
+        self.condition = ConditionReport(database, self.files, self.corrections, decay, settings.memory_max_size, clock)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

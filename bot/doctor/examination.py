@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from pydantic import SecretStr
 
-from bot.doctor import installation, services
+from bot.doctor import installation, memory, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
 from config.secrets import without_shapes
@@ -41,6 +41,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "model": services.models,
     "embedder": services.embeddings,
     "LightRAG": services.lightrag,
+    "memory": memory.memory,
     "skills": installation.skills,
     "tools": services.tools,
 }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.store.database import Database
+    from memory.store.database import Database, Row
 
 
 TYPE_WEIGHTS: Mapping[str, float] = {
@@ -54,6 +54,14 @@ class Decay:
         # a clock that was set back leaves moments in the future: they count as now
         days = max(0.0, (now - last_reinforced_at) / _DAY)
         return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
+
+    def count_faded(self, rows: Iterable[Row], now: datetime) -> int:
+        """Return how many of some entries, as rows, no longer come up unasked."""
+        scores = (
+            self.score(row["kind"], row["reinforcement_count"], from_text(row["last_reinforced_at"]), now)
+            for row in rows
+        )
+        return sum(score < self.threshold for score in scores)
 
     def fades_on(self, kind: str, count: int, last_reinforced_at: datetime) -> datetime:
         """When a memory that is not reinforced any more no longer comes up by itself."""
