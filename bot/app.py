@@ -55,6 +55,7 @@ from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
+from memory.reminders.offer_look import OfferLook
 from memory.search.activation import use_half_life
 from memory.service.usage import Quota, UsageLog
 from memory.store.database import Database
@@ -110,6 +111,7 @@ log = structlog.get_logger(__name__)
 
 IMPORT_PURPOSE = "import"
 CAPTURE_PURPOSE = "capture"
+OFFER_PURPOSE = "offer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +304,7 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, setup.quiet, memory.jobs, tasks)
+    background_seconds = settings.consolidation_timeout * PATIENCE
     review = CaptureReview(
         memory.database,
         memory.ledger,
@@ -310,8 +313,10 @@ def _assemble(
         CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.contract.is_reliable),
         memory.sharing,
         memory.zone_of,
-        settings.consolidation_timeout * PATIENCE,
+        background_seconds,
     )
+    ask_about_offers = ModelConsolidator(model, clock, OFFER_PURPOSE)
+    memory.near_dates.judge_by(OfferLook(ask_about_offers, setup.contract.is_reliable, background_seconds))
     capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
@@ -354,7 +359,7 @@ def _assemble(
             ContextBuilding(memory.sessions, builder),
             ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(daily_notes, capturing.hear),
+            MemoryPersist(daily_notes, capturing.hear, memory.uses if enabled else None),
             Indexing(graph, embedding.wake if embedding is not None else None),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
@@ -425,7 +430,7 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
     return [
         memory_file_tool(memory.long_term, writes),
         *note_tools(memory.entries, writes),
-        memory_recall_tool(memory.reading, memory.reinforcement),
+        memory_recall_tool(memory.reading),
         history_search_tool(memory.history),
         learn_tool(memory.learning, memory.facts, memory.entries, writes),
         episode_tool(memory.entries, writes),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
+from memory.condition import ConditionReport
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
@@ -37,6 +38,7 @@ from memory.search.ranking import Ranker
 from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
+from memory.search.uses import MemoryUses
 from memory.search.vectors import Embedding, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
@@ -116,12 +118,13 @@ class MemoryServices:
         self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
-        self.reinforcement = Reinforcement(database)
+        self.uses = MemoryUses(database, Reinforcement(database))
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactStore(database, self.search, vector_search)
         self.corrections = Corrections(database, self.search)
+        self.condition = ConditionReport(database, self.files, self.corrections, decay, settings.memory_max_size, clock)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

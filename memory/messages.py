@@ -28,7 +28,7 @@ class Role(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where words came from. All but typed ones are foreign: they could speak through the model that reads them."""
+    """Where words came from. Those of others are foreign: they could speak through the model that reads them."""
 
     TYPED = "typed"
     TASK = "task"  # of a task by the clock: typed once or agreed to, and not said again
@@ -40,17 +40,18 @@ class Provenance(StrEnum):
 
     @property
     def is_foreign(self) -> bool:
-        return self is not Provenance.TYPED
+        """Return True for the words of others. The owner's own task is none of them, and no new word of theirs."""
+        return self not in (Provenance.TYPED, Provenance.TASK)
 
     @property
     def mark(self) -> str:
         """What shows it beside a text, such as ` [forwarded]`; nothing for the user's own words."""
-        return f" [{self}]" if self.is_foreign else ""
+        return f" [{self}]" if self is not Provenance.TYPED else ""
 
     @property
     def kept(self) -> Provenance | None:
-        """What an answer or a tool's result keeps of it: None where nothing foreign went in."""
-        return self if self.is_foreign else None
+        """Return what an answer or a tool's result keeps of it, or None if all was typed."""
+        return self if self is not Provenance.TYPED else None
 
 
 # from trusted to unknown, as its members are listed
@@ -84,6 +85,12 @@ class Passage:
     images: tuple[Image, ...] = ()  # shown with it
     messages: tuple[int, ...] = ()  # those of the log whose exchanges it quotes
     entries: tuple[int, ...] = ()  # the notes and other entries that it quotes
+    parts: tuple[Passage, ...] = ()  # what it consists of, each with its own provenance; none: it is one piece
+
+    @property
+    def pieces(self) -> tuple[Passage, ...]:
+        """Return what it consists of, so that a foreign part makes no other part foreign."""
+        return self.parts or (self,)
 
 
 @dataclass(frozen=True, slots=True)

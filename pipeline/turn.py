@@ -41,7 +41,8 @@ class Turn:
     transcript: Transcript | None = None  # AutoCompaction, or ContextBuilding if that failed
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
-    recalled_message: Message | None = None  # ContextBuilding: the memories shown with the new message
+    found: tuple[Message, ...] = ()  # ContextBuilding: the recalled passages, each with its provenance
+    recalled_text: str = ""  # ContextBuilding: the recalled passages as the request shows them
     heard: list[Heard] = field(default_factory=list)  # AutoCapture: statements that a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
@@ -80,10 +81,11 @@ class Turn:
     @property
     def citable_messages(self) -> tuple[Message, ...]:
         """Everything that the model reads in this turn, with its provenance. The quotes of writes are checked in it."""
-        read = [self.recalled_message] if self.recalled_message is not None else []
+        read = [*self.found]
         if self.transcript is not None:
-            summary, provenance = self.transcript.summary, self.transcript.summary_provenance
-            read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance.kept)] if summary else []
+            own, of_others = self.transcript.summaries
+            for summary, provenance in ((own, None), (of_others, self.transcript.summary_provenance.kept)):
+                read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance)] if summary else []
             # A retry does not see the turn that it replaces.
             read += [m for m in self.transcript.messages if m.turn_id is None or m.turn_id != self.replaces_turn]
         return (*read, *self.user_messages, *self.produced)
@@ -92,7 +94,8 @@ class Turn:
         """Return the provenance of an answer: foreign if the turn read foreign text or the answer repeats some."""
         if self.provenance.is_foreign:
             return self.provenance
-        return Provenance.FOREIGN if len(foreign_words(answer, self.citable_messages)) > MOST_BORROWED else None
+        is_borrowed = len(foreign_words(answer, self.citable_messages)) > MOST_BORROWED
+        return Provenance.FOREIGN if is_borrowed else self.provenance.kept
 
 
 class System(Protocol):

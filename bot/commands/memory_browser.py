@@ -180,11 +180,6 @@ class MemoryQueries:
         )
         if not results:
             return _(NOTHING_FOUND)
-        # A private talk leaves no trace, not even a count
-        if not call.session.private:
-            await self.services.reinforcement.recalled(
-                result.hit.id for result in results if result.hit.name is not None
-            )
         return "\n".join(f"- {result.text}" for result in results)
 
     async def _mentions(self, argument: str, session: Session) -> str:
@@ -200,8 +195,6 @@ class MemoryQueries:
             result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
         if result_page is None:
             return _(NOTHING_FOUND)
-        if not session.private:
-            await self.services.reinforcement.recalled(result_page.entries)
         more = ngettext(
             "{command} shows {n} more.",
             "{command} shows {n} more.",

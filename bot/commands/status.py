@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from config.texts import _, ngettext, number
+from config.texts import _, in_line, ngettext, number, unstopped
 from config.texts import dollars as in_dollars
 from memory.search.activation import Layer
 from memory.service.usage import Quota
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bot.services import MemoryServices
     from bot.sessions import SessionQueues
     from memory.clock import Clock
+    from memory.condition import Condition
     from memory.log.compaction import CompactionService
     from memory.log.sessions import Session
     from memory.service.usage import Spent, UsageLog
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from pipeline.prompt.prompt_builder import PromptBuilder
 
 MIN_SHOWN_COST = 0.01
+MAX_RULE_CHARS = 80
+"""Characters of a rule that a note quotes."""
 
 WIDTH_CELLS = 28
 """Width of a line in cells. Phones show about 32 monospace characters."""
@@ -125,15 +128,17 @@ class Status:
         today, recent = await self.services.files.note_counts(session.owner, self.clock())
         counts = await self.services.entries.counts(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
-        size = len((await self.services.files.read_long_term(session.owner)).encode())
-        rows = (
-            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", size)),
+        condition = await self.services.condition.of(session.owner)
+        rows = [
+            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", condition.size)),
             (_("memories"), number(sum(counts.values()))),
             (_("notes of today"), number(today)),
             (_("notes of recent days"), number(recent)),
             (_("archives"), number(archives)),
-        )
-        return [Group(_("Memory"), rows), await self._activation(session)]
+        ]
+        rows += [(_("faded"), number(condition.faded))] if condition.faded else []
+        rows += [(_("archived"), number(condition.archived))] if condition.archived else []
+        return [Group(_("Memory"), tuple(rows), notes=_worth_knowing(condition)), await self._activation(session)]
 
     def retention_note(self) -> str:
         return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
@@ -157,6 +162,30 @@ class Status:
         rows = ((_("waiting"), number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
         writes = self.queues.running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
+
+
+def _worth_knowing(condition: Condition) -> tuple[str, ...]:
+    """Return sentences on what a person should look after in their memory."""
+    notes = []
+    if condition.is_full:
+        notes.append(
+            _(
+                "MEMORY.md is full ({size} of {limit} bytes): shorten the lines that you typed into it.",
+                size=number(condition.size),
+                limit=number(condition.limit),
+            )
+        )
+    if condition.contradicting:
+        one, other = condition.contradicting[0]
+        notes.append(
+            _(
+                'These rules may contradict each other: "{one}" and "{other}". Remove one with /forget_{id}.',
+                one=in_line(unstopped(other.content), MAX_RULE_CHARS),
+                other=in_line(unstopped(one.content), MAX_RULE_CHARS),
+                id=other.id,
+            )
+        )
+    return tuple(notes)
 
 
 def format_cost(cost: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from pydantic import SecretStr
 
-from bot.doctor import installation, services
+from bot.doctor import installation, memory, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note
 from config.errors import ConfigurationError
 from config.secrets import without_shapes
@@ -41,6 +41,7 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "model": services.check_models,
     "embedder": services.check_embeddings,
     "LightRAG": services.check_lightrag,
+    "memory": memory.check_memory,
     "skills": installation.check_skills,
     "tools": services.check_tools,
 }

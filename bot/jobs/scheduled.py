@@ -10,7 +10,7 @@ import structlog
 
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
-from memory.errors import StoreError
+from memory.errors import Postponed, StoreError
 from memory.reminders.reminder import Repeat, Rule
 
 if TYPE_CHECKING:
@@ -114,7 +114,10 @@ class DateOffers:
             return False
         async with self.jobs.attempt(DATES) as is_allowed:
             if is_allowed:
-                await self.near.offer(self.is_wanted)
+                try:
+                    await self.near.offer(self.is_wanted)
+                except Postponed:
+                    return False  # An answer needs the model first
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
         await self.jobs.mark(DATES, now)

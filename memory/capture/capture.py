@@ -166,6 +166,20 @@ class ParsedSentence:
         return not is_own and not (is_form and after.strip())
 
     @property
+    def is_list_request(self) -> bool:
+        """Return True if it is a list, or wants one changed: "shopping list: milk, eggs", "add milk to the list"."""
+        phrases = phrases_of(self.said)
+        return phrases.errands.search(self.said) is not None or self.is_list
+
+    @property
+    def is_list(self) -> bool:
+        """Return True if it begins with the heading of a list: "Shopping list", "Books, my list: ..."."""
+        head, colon, _ = self.core.replace("：", ":").partition(":")
+        phrases = phrases_of(head)
+        ends = any(match.end() == len(head.rstrip()) for match in phrases.lists.finditer(head))
+        return (bool(colon) and ends) or phrases.errands.fullmatch(head.rstrip(_FULL_STOPS)) is not None
+
+    @property
     def names_change(self) -> bool:
         """Whether it names what holds no longer: "I'm not a nurse anymore"."""
         return phrases_of(self.core).values("ends", self.core) is not None
@@ -198,13 +212,13 @@ class ParsedSentence:
 
 def captured(text: str) -> list[Captured]:
     """What `text`, one message as typed, states to be kept; in its order, at most MOST_CAPTURES."""
-    results = (_captured(parsed_sentence) for parsed_sentence in parsed(text))
+    results = (_captured(sentence) for sentence in _unlisted(text))
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MOST_CAPTURES))
 
 
 def proposed(text: str) -> list[Captured]:
     """What `text` may state to be kept, for a model to judge: recall before precision, but nothing that only asks."""
-    own = itertools.takewhile(lambda sentence: not sentence.hands_over, parsed(text))
+    own = itertools.takewhile(lambda sentence: not sentence.hands_over, _unlisted(text))
     results = (_proposed(sentence) for sentence in own)
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MAX_PROPOSED))
 
@@ -232,7 +246,8 @@ def resuming(text: str) -> Captured | None:
 def candidates(text: str) -> tuple[str, ...]:
     """The sentences of `text` that a model should weigh, verbatim: recall before precision, and nothing is written."""
     model = classifier()
-    lasting = (typed for typed, plain in sentences(text) if not is_small_talk(plain) and model.may_last(plain))
+    own = (sentence for sentence in _unlisted(text) if not is_small_talk(sentence.said))
+    lasting = (sentence.typed for sentence in own if model.may_last(sentence.said))
     return tuple(itertools.islice(lasting, _MOST_CANDIDATES))
 
 
@@ -303,6 +318,15 @@ def parsed(text: str) -> Iterator[ParsedSentence]:
         end = _closing(sentence, start, len(sentence), phrases)
         yield ParsedSentence(typed, sentence, start, end, is_mark or was_mark, asks_to_remember)
         was_mark = is_mark and not _WORD.search(sentence, start, end)
+
+
+def _unlisted(text: str) -> Iterator[ParsedSentence]:
+    """Yield the sentences of a text but those that are entries of a list, or ask for a change of one."""
+    for sentence in parsed(text):
+        if sentence.is_list:
+            return  # what stands below the heading is no sentence of the user's
+        if not sentence.is_list_request:
+            yield sentence
 
 
 def _opening(text: str, phrases: Phrases) -> tuple[int, bool, bool]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from memory.capture.capture import restated
 from memory.capture.classifier import CaptureKind
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry, Priority
+from memory.text.speaking import is_of_speaker
 
 if TYPE_CHECKING:
     from memory.capture.capture import Captured
@@ -29,33 +30,41 @@ def kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
     }[captured.kind]
 
 
-def with_speaker(text: str, captured: Captured, speaker: str | None) -> str:
-    """Return what is stored of a capture: in a group, what is said of oneself names who says it."""
-    is_of_the_speaker = not captured.is_standing and captured.kind is not CaptureKind.CONSTRAINT
-    return f"{speaker}: {text}" if speaker and is_of_the_speaker else text
+def with_speaker(text: str, captured: Captured, speaker: str | None, *, is_own: bool = False) -> str:
+    """Return what is stored of a capture: in a group, what is said of oneself names who says it.
+
+    Args:
+        is_own: A model says that it is about the speaker, even if its words don't tell.
+    """
+    if not speaker or captured.is_standing:
+        return text
+    return f"{speaker}: {text}" if is_own or is_of_speaker(text) else text
 
 
-def new_entry(captured: Captured, former: Entry | None, speaker: str | None, text: str | None = None) -> NewEntry:
+def new_entry(
+    captured: Captured, former: Entry | None, speaker: str | None, text: str | None = None, *, is_own: bool = False
+) -> NewEntry:
     """Return the entry that a capture becomes.
 
     Args:
         former: The memory that it corrects.
         speaker: The speaker's name in a group.
         text: The capture in words that can be understood alone, if they are not its own.
+        is_own: A model says that it is about the speaker.
     """
     kind, priority = kind_of(captured)
     quote = captured.text if text is not None and text != captured.text else None
     if former is None or former.kind not in TYPED_KINDS:
-        content = with_speaker(text or captured.text, captured, speaker)
+        content = with_speaker(text or captured.text, captured, speaker, is_own=is_own)
         return NewEntry(content, stem=kind, kind=kind, priority=priority, author=Author.CAPTURE, quote=quote)
     # a correction of a rule is a rule, and a correction of a wish is none
     given_priority = priority if former.kind == kind else None
     if text is None and captured.corrects and captured.becomes:
         text = restated(former.content, captured.corrects, captured.becomes)
     elif text is not None:
-        text = with_speaker(text, captured, speaker)
+        text = with_speaker(text, captured, speaker, is_own=is_own)
     return NewEntry(
-        text or with_speaker(captured.text, captured, speaker),
+        text or with_speaker(captured.text, captured, speaker, is_own=is_own),
         stem=former.kind,
         kind=former.kind,
         priority=given_priority or Priority(former.priority),

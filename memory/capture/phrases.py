@@ -27,7 +27,7 @@ _NEW = r"(?P<new>[^,;:.!?，；：。！？]{1,60})"
 class Phrases:
     """The lists of the languages that a text may be in, as one."""
 
-    lists: tuple[Mapping[str, tuple[str, ...]], ...]
+    languages: tuple[Mapping[str, tuple[str, ...]], ...]
 
     @functools.cached_property
     def openers(self) -> re.Pattern[str]:
@@ -66,6 +66,16 @@ class Phrases:
         return self._anywhere("remind")
 
     @functools.cached_property
+    def lists(self) -> re.Pattern[str]:
+        """Match what is a list, as the heading of what stands in it."""
+        return self._anywhere("lists")
+
+    @functools.cached_property
+    def errands(self) -> re.Pattern[str]:
+        """Match a list of things to buy or to do, and what speaks of an entry of a list."""
+        return self._anywhere("errands")
+
+    @functools.cached_property
     def standing(self) -> re.Pattern[str]:
         """What makes a wish hold for good."""
         return self._anywhere("standing")
@@ -93,7 +103,7 @@ class Phrases:
     def values(self, kind: str, text: str) -> re.Match[str] | None:
         """Where `text` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
         folded = text.casefold()
-        forms = (form for words in self.lists for form in words.get(kind, ()))
+        forms = (form for words in self.languages for form in words.get(kind, ()))
         # most forms have a word that a text lacks: their expressions are never made
         likely = (form for form in forms if all(part.strip() in folded for part in re.split(r"\{\w+\}", form)))
         return next((match for form in likely if (match := _form(form).search(text))), None)
@@ -102,7 +112,7 @@ class Phrases:
         return re.compile(rf"(?<![^\W{HAN}])(?:{self._any(name)})", re.IGNORECASE)
 
     def _any(self, name: str) -> str:
-        phrases = {phrase for words in self.lists for phrase in words.get(name, ())}
+        phrases = {phrase for words in self.languages for phrase in words.get(name, ())}
         # the longest first, or "remember" would be found in "remember that"
         return "|".join(_expression(phrase) for phrase in sorted(phrases, key=len, reverse=True)) or "(?!)"
 

@@ -252,7 +252,7 @@ class CaptureReview:
             await change.reinforce(same)
             return []
         former = replaced[0] if replaced else None
-        new = _typed(new_entry(capture, former, heard.speaker, text), verdict, capture, former)
+        new = _typed(new_entry(capture, former, heard.speaker, text, is_own=verdict.is_own), verdict, capture, former)
         new = replace(new, source_message_id=source.id, nature=verdict.nature)
         learned = await self._learned(change, heard.owner, new)
         for outcome in learned:

@@ -15,7 +15,8 @@ import structlog
 
 from memory.consolidation.extractor import raw_fallback
 from memory.consolidation.outcome import Consolidated
-from memory.consolidation.parts import Part, halves, may_be_affirmed, parts
+from memory.consolidation.parts import Part, may_be_affirmed, parts
+from memory.consolidation.unread import Unread
 from memory.errors import Postponed, StoreError
 from memory.facts.fact import Citation, Doubt, Excerpt, Fact
 from memory.log.quoted import messages_around
@@ -80,6 +81,8 @@ class ConsolidationService:
     timeout: float  # seconds for the model's answer while somebody waits
     enabled: bool = True  # whether memory is kept at all
     _queue: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    # what answers that were cut off left, by conversation
+    _unread: dict[int, Unread] = field(default_factory=dict, init=False)
 
     async def mark_current_due(self, session: Session) -> int | None:
         """The current conversation of a session is to be consolidated; its id, None where there is nothing to do."""
@@ -153,18 +156,16 @@ class ConsolidationService:
         reviewed = await self._review(job.owner, self._until(deadline))
         done = reviewed if reviewed.learned else None
         continues: int | None = None
-        asked_again: set[str] = set()
+        unread = self._unread.setdefault(conversation_id, Unread())
         waiting = deque(parts(job.messages, self.extractor.contract.part_tokens(), self.extractor.count))
         while waiting:
-            part = waiting.popleft()
+            part = unread.next_part(waiting)
             if not _has_substance(part):
                 await self._mark(job, part, waiting)
                 continue
             memory = await self.writer.page(job.owner)  # read inside the queue
             answer = await self.extractor.extract(part, job.owner, memory, self._until(deadline))
-            # whether the user had everything forgotten meanwhile: then nothing of it is written
-            query = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
-            if await self.database.value(query, (conversation_id,)) is None:
+            if not await self._is_kept(conversation_id):
                 return None
             if answer is None and deadline is not None:
                 return await self._give_up_for_now(job, part, done)
@@ -173,24 +174,29 @@ class ConsolidationService:
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
                 await self._mark(job, part, waiting)
                 continue
-            again = halves(part) if not answer.is_whole and part.key not in asked_again else ()
-            if len(again) > 1 and deadline is None:
-                # of what was cut off the halves may be answered for whole; nothing is written of a part twice
-                waiting.extendleft(reversed(again))
-                asked_again |= {item.key for item in again}
-                continue
+            if answer.lacks_facts and not answer.facts and unread.halve(part, waiting):
+                continue  # nothing is written of it
             # all parts of a conversation are one action, and so one /undo
-            written = await self._write(job, part, answer, memory, self._until(deadline), continues)
+            written = await self._write(
+                job, part, unread.new_of(part, answer), memory, self._until(deadline), continues
+            )
             continues = written.changes[0] if written.changes else continues
             done = (done or Consolidated()) + written
-            if not answer.is_whole and deadline is not None:
-                return done + Consolidated(is_left=True)
-            if answer.history_entry is None:
+            if answer.history_entry is None and part.key not in unread.told:
                 # an answer can be of use without an entry for the history, and what was said leaves one all the same
                 await self._keep_raw(job, part.messages, part.key)
-            await self._mark(job, part, waiting)
+            read = unread.leave(part, answer, waiting)
+            await self._mark(job, read, waiting)
+            if read is not part and deadline is not None:
+                return done + Consolidated(is_left=True)
         await self._mark_done(conversation_id, job.through)
+        self._unread.pop(conversation_id, None)
         return await self._compressed(job.owner, done, deadline)
+
+    async def _is_kept(self, conversation_id: int) -> bool:
+        """Return False if the user had everything forgotten meanwhile: then nothing of it is written."""
+        query = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
+        return await self.database.value(query, (conversation_id,)) is not None
 
     async def _compressed(self, owner: str, done: Consolidated | None, deadline: float | None) -> Consolidated | None:
         if done is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -60,6 +60,14 @@ class ConsolidationAnswer:
     facts: tuple[Fact, ...] = ()
     forget: tuple[Forget, ...] = ()
     is_whole: bool = True  # all of it was read, so nobody is asked again for what is missing
+    # it was cut off before its facts came to their end
+    lacks_facts: bool = field(default=False, compare=False)
+
+    @property
+    def cited_through(self) -> int:
+        """Return the number of the last message that its facts cite, or 0 if they cite none by number."""
+        numbers = (fact.citation.message for fact in self.facts if fact.citation is not None)
+        return max((number for number in numbers if number is not None), default=0)
 
 
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
@@ -69,11 +77,21 @@ def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
         if (answer := _checked(candidate, is_whole=completion.is_whole)) is not None:
             return answer
     # then the fields one by one, where nothing holds them together
-    if (answer := _checked(_fields(completion.text), is_whole=completion.is_whole)) is not None:
-        return answer
+    fields = _fields(completion.text)
+    if (answer := _checked(fields, is_whole=completion.is_whole)) is not None:
+        return replace(answer, lacks_facts=not answer.is_whole and _ends_before_facts(fields))
     # else what json-repair makes of one that is broken or was cut off
     repaired, is_closed = _repaired(completion.text)
-    return _checked(repaired, is_whole=completion.is_whole and is_closed)
+    answer = _checked(repaired, is_whole=completion.is_whole and is_closed)
+    if answer is None or answer.is_whole:
+        return answer
+    return replace(answer, lacks_facts=_ends_before_facts(repaired))
+
+
+def _ends_before_facts(result: object) -> bool:
+    """Return True if the facts of an answer that was cut off may be the last that it says, or are missing."""
+    names = [*result] if _is_object(result) else []
+    return "facts" not in names[:-1]
 
 
 def _objects(text: str) -> Iterator[object]:

@@ -57,7 +57,8 @@ wishes; at most 12, [] for none. Each is {{"subject": "<what it is about>", "fac
 person, in the user's language>", "kind": "fact", "nature": "state", "message": <number of the message that says it>, \
 "quote": "<the words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or \
 mentioned in a question counts, and what they said yes to when the assistant said it (then message and quote are the \
-assistant's). The fact says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is \
+assistant's). Requests and the entries of lists (shopping, packing, to-do) are no facts. \
+The fact says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is \
 "preference" for likes and dislikes, "decision" for what was decided. "nature" is "vital" for what must be known in \
 every conversation: allergies, illnesses, blood type, emergency contacts, the closest people and their names, home, \
 address, phone number; "event" for what happened once and is over; else "state". With "since" and "until": \
@@ -71,8 +72,9 @@ forgotten, or no longer has or does (sold, ended, moved away from); [] for none.
 "line" of the long-term memory, copied exactly.
 "memory_update": null
 Write in the language of the user."""
-_PEOPLE = """ Several people speak: each fact also has "person": "<the name of whom it is about>", and names \
-them instead of saying "the user". "history_entry" names who said what, too."""
+_PEOPLE = """ Several people speak: each fact also has "person": "<the name of whom it is about>", or null if it is \
+about a thing or a place that is nobody's in particular, and names people instead of saying "the user". \
+"history_entry" names who said what, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from memory.facts.checker import Forgetting
 from memory.facts.fact import KnownMemory
 from memory.ledger.page import replacing
 from memory.store.entry import Author, Operation
+from memory.text.speaking import is_of_speaker, names_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,9 +138,13 @@ def _consolidated(change: Change, learned: Sequence[Learned], forgotten: Sequenc
 
 
 def _with_person(checked: CheckedFact, part: Part) -> CheckedFact:
-    """A fact with whom it is about where several people speak: whom the model names, or else who said it."""
+    """Return a fact with the person that it is about, if several people speak. A fact about a thing belongs to none."""
     fact = checked.fact
     if not speakers(part):
         return replace(checked, fact=replace(fact, person=None))
     speaker = checked.message.speaker if checked.message is not None else None
-    return replace(checked, fact=replace(fact, person=fact.person or speaker))
+    if speaker is None or fact.person not in (None, speaker):
+        return checked
+    words = checked.quote or fact.text
+    is_own = is_of_speaker(words) or names_user(fact.text) or speaker.casefold() in fact.text.casefold()
+    return replace(checked, fact=replace(fact, person=speaker if is_own else None))

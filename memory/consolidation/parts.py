@@ -72,6 +72,20 @@ def halves(part: Part) -> tuple[Part, ...]:
     return Part(first, part.before, first[-1].id), Part(second, first[-2:], part.through)
 
 
+def upto(part: Part, number: int) -> Part:
+    """Return the beginning of a part up to the message of that number, from 1."""
+    messages = part.messages[:number]
+    return Part(messages, part.before, messages[-1].id if number < len(part.messages) else part.through)
+
+
+def behind(part: Part, number: int) -> Part | None:
+    """Return what follows in a part behind the message of that number. None if there is none, or none is named."""
+    messages = part.messages[number:]
+    if number <= 0 or not messages:
+        return None
+    return Part(messages, part.messages[max(0, number - 2) : number], part.through)
+
+
 def _part(pieces: Sequence[tuple[Message, bool]], start: int, end: int, through: int | None, carried: int) -> Part:
     before = tuple(piece for piece, _ in pieces[max(0, start - carried) : start])
     return Part(tuple(piece for piece, _ in pieces[start:end]), before, through)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from config.texts import N_, _, ngettext
+from config.texts import N_, _, in_line, ngettext, unstopped
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import (
@@ -43,12 +43,14 @@ if TYPE_CHECKING:
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 """How often a fact must have come up to be of that priority at least."""
-NAMES_TOLD = 3
-"""Names of each kind of change that the report tells."""
+MAX_REPORTED = 3
+"""Memories of each kind of change that the report quotes."""
+MAX_REPORTED_CHARS = 60
+"""Characters of a memory that the report quotes."""
 
-_MERGED = N_("merged as duplicates: {names}")
-_ARCHIVED = N_("archived as faded: {names}")
-_PROMOTED = N_("promoted as recurring: {names}")
+_MERGED = N_("merged as duplicates: {contents}")
+_ARCHIVED = N_("archived as faded: {contents}")
+_PROMOTED = N_("promoted as recurring: {contents}")
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
 # what somebody has taken back is not done again
 _TAKEN_BACK = (
@@ -87,16 +89,15 @@ class Plan:
 
     @property
     def summary(self) -> str:
-        """What was done, in one line in the language that is spoken; empty for nothing."""
-        merged = [other.name for merge in self.merges for other in merge.others]
+        """Say what was done, in one line in the language that is spoken. It is empty if that is nothing."""
         parts = [
-            _(what, names=_first_of(names))
-            for what, names in (
-                (_MERGED, merged),
-                (_ARCHIVED, [entry.name for entry in self.archived]),
-                (_PROMOTED, [entry.name for entry, _priority in self.promoted]),
+            _(what, contents=_quoted(entries))
+            for what, entries in (
+                (_MERGED, [merge.kept for merge in self.merges]),
+                (_ARCHIVED, self.archived),
+                (_PROMOTED, [entry for entry, _priority in self.promoted]),
             )
-            if names
+            if entries
         ]
         if not parts:
             return ""
@@ -217,9 +218,13 @@ async def _changed_since(change: Change, seen: Sequence[Entry]) -> set[int]:
     return {entry.id for entry in {*seen} - {*now}}
 
 
-def _first_of(names: Sequence[str]) -> str:
-    visible, more = ", ".join(names[:NAMES_TOLD]), len(names) - NAMES_TOLD
-    return visible if more <= 0 else ngettext("{names} and {n} more", "{names} and {n} more", more, names=visible)
+def _quoted(entries: Sequence[Entry]) -> str:
+    """Return what the first of some entries say, shortened, and how many more there are."""
+    contents = [f'"{in_line(unstopped(entry.content), MAX_REPORTED_CHARS)}"' for entry in entries[:MAX_REPORTED]]
+    quoted, more = ", ".join(contents), len(entries) - MAX_REPORTED
+    return (
+        quoted if more <= 0 else ngettext("{contents} and {n} more", "{contents} and {n} more", more, contents=quoted)
+    )
 
 
 def _is_baseline(entry: Entry) -> bool:

@@ -67,6 +67,10 @@ things or other attributes are neither. The program doubts the memories marked "
 Return one JSON object: {{"1": {{"verdict": "follows", "text": "...", "kind": "fact", "replaces": [], "same": []}}, \
 "2": ...}}
 """
+_IN_GROUP = """\
+Several people speak. "own": true for a claim about the person who wrote the message, or about their people and \
+belongings; false for one about a thing or a place that is nobody's in particular, or about somebody else.
+"""
 _KINDS = {"fact": Kind.FACT, "preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.POLICY}
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _KEY_BEFORE = re.compile(r"(\d+)\W{1,6}$")
@@ -87,6 +91,7 @@ class CaptureVerdict:
     """What a model says of a claim.
 
     text: the claim in words that can be understood alone, or None if they are its own. kind: None if it names none.
+    is_own: in a group, it is about the person who wrote it.
     """
 
     is_confirmed: bool
@@ -94,6 +99,7 @@ class CaptureVerdict:
     text: str | None = None
     kind: Kind | None = None
     nature: Nature = Nature.STATE
+    is_own: bool = False
     replaces: tuple[int, ...] = ()
     repeats: tuple[int, ...] = ()
 
@@ -139,7 +145,7 @@ class CaptureLook:
         if completion is None:
             return {}
         verdicts = parse_verdicts(completion.text, len(claims), len(memories))
-        details = _details(completion.text)
+        details = details_of(completion.text)
         said = _said_words(excerpt, memories)
         return {at: _verdict(verdict, details.get(at + 1, {}), claims[at], said) for at, verdict in verdicts.items()}
 
@@ -153,8 +159,9 @@ def capture_prompt(
         for at, message in enumerate(excerpt.messages, 1)
         if not is_foreign(message) and message.role is not Role.TOOL
     }
+    is_group = excerpt.messages[number - 1].speaker is not None
     parts = [
-        _TASK.format(number=number),
+        _TASK.format(number=number) + (_IN_GROUP if is_group else ""),
         "## Messages\n" + transcript(sorted(visible.items()), excerpt.zone),
     ]
     if memories:
@@ -182,7 +189,7 @@ def _visible(message: Message, *, is_judged: bool) -> Message:
     return replace(message, content=shortened(text))
 
 
-def _details(answer: str) -> dict[int, Mapping[str, object]]:
+def details_of(answer: str) -> dict[int, Mapping[str, object]]:
     """Return the fields of each claim in an answer, by its number. Of two objects for one claim the first counts."""
     found: dict[int, Mapping[str, object]] = {}
     for match in _OBJECT.finditer(answer):
@@ -207,6 +214,7 @@ def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: f
         wording if is_usable else None,
         _KINDS.get(str(fields.get("kind", ""))),
         next((nature for nature in Nature if nature == fields.get("nature")), Nature.STATE),
+        fields.get("own") is True,
         replaces,
         verdict.repeats,
     )

@@ -38,6 +38,7 @@ MIN_SHARED_IN_TALK = 0.25
 _MAX_ALIKE = 15
 # what makes a rule of what it is about
 _OF_A_RULE = frozenset({"NEVER", "ALWAYS", "NOT", "FROMNOW", "ANYMORE", "PLEASE"})
+_OF_NEGATION = frozenset({"NEVER", "NOT"})
 _KINDS = (*TYPED_KINDS, Kind.NOTE)
 _IS_RULE = f"(e.kind = '{Kind.POLICY}' OR (e.kind = '{Kind.PREFERENCE}' AND e.priority = '{Priority.HIGH}'))"
 
@@ -138,6 +139,24 @@ class Corrections:
         return shared if shared >= (MIN_SHARED_IN_TALK if is_in_talk else MIN_SHARED) else 0.0
 
 
+def may_contradict(rule: str, other: str) -> bool:
+    """Return True if two rules have the same words but for a value or a "never". Only a reader can tell for sure."""
+    if differ_in_value(rule, other):
+        return True
+    one, two = _forbids(rule), _forbids(other)
+    subject = _subject(rule)
+    return one != two and bool(subject) and subject == _subject(other)
+
+
+def _forbids(rule: str) -> bool:
+    return any(not _OF_NEGATION.isdisjoint(_classes_of(word)) for word in comparable(rule))
+
+
+def _subject(rule: str) -> list[str]:
+    """Return the words of what a rule is about."""
+    return [word for word in comparable(rule) if word not in STOP_WORDS and _OF_A_RULE.isdisjoint(_classes_of(word))]
+
+
 def _says(entry: Entry, value: str | None) -> bool:
     """Return True if a memory has a value already."""
     return value is not None and _shared(value, entry.content) == 1
@@ -151,7 +170,7 @@ def _shared(text: str, other: str) -> float:
 
 def _repeated(rule: str, sentence: str) -> float:
     """Return the share of what a rule is about that stands in a sentence, in any form of the words."""
-    words = [word for word in comparable(rule) if word not in STOP_WORDS and _OF_A_RULE.isdisjoint(_classes_of(word))]
+    words = _subject(rule)
     said = comparable(sentence)
     found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
     return len(found) / len(words) if words else 0.0

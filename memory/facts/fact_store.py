@@ -15,7 +15,7 @@ from config.texts import _, unstopped
 from memory.errors import MemoryRefused
 from memory.facts.fact import KnownMemory
 from memory.search.search import Filter, key_of
-from memory.store.entry import TYPED_KINDS, Author, Entry, Nature, NewEntry, Proposal
+from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
 from memory.store.forgotten import forgotten_words_of
 from memory.text.naming import name_key
@@ -203,12 +203,24 @@ class _Learning:
         if checked.is_past and self._until is None:
             self._until = change.moment
 
-    async def result(self) -> Learned | None:
-        """What became of it; None where it was known."""
-        repeated = await self._holding(self._checked.repeats)
-        if self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None:
-            for entry in (entry for entry in repeated if entry.nature != Nature.VITAL):
+    def _corrected_kind(self, captured: Entry) -> Kind | None:
+        """Return the kind that a model gives to what was captured by its form. None for a rule, which stays one."""
+        is_guessed = captured.author == Author.CAPTURE and not captured.is_rule
+        return self._checked.fact.kind if is_guessed and self._checked.doubt is None else None
+
+    async def _correct(self, repeated: Sequence[Entry]) -> None:
+        """Give what says the same the nature and the kind that the fact has."""
+        is_vital = self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None
+        for entry in repeated:
+            if is_vital and entry.nature != Nature.VITAL:
                 await self._change.mark(entry, Nature.VITAL)
+            if (kind := self._corrected_kind(entry)) is not None:
+                await self._change.classify(entry, kind)
+
+    async def result(self) -> Learned | None:
+        """Return what became of it, or None if it was known."""
+        repeated = await self._holding(self._checked.repeats)
+        await self._correct(repeated)
         # what was captured of the same messages is the same memory, in the words that came first
         of_same = [*repeated, *await self._holding(self._checked.replaces)]
         captured = next((item for item in of_same if self._is_captured_here(item)), None)
@@ -240,6 +252,7 @@ class _Learning:
             quote=self._checked.quote,
             subject=subject,
             nature=self._checked.fact.nature,
+            kind=self._corrected_kind(captured),
         )
         if captured.subject is not None or await self._change.holder(subject) is not None:
             return entry

@@ -13,7 +13,17 @@ from memory.errors import MemoryRefused
 from memory.ledger.page import appending, format_line, line_of, replacing
 from memory.messages import storable
 from memory.store.decay import MOST_REINFORCED, reinforce
-from memory.store.entry import MOST_RECORDED, Action, Author, Entry, Kind, Nature, Priority, Proposal
+from memory.store.entry import (
+    MOST_RECORDED,
+    Action,
+    Author,
+    Entry,
+    Kind,
+    Nature,
+    Priority,
+    Proposal,
+    default_priority,
+)
 from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
@@ -109,6 +119,7 @@ class Change:
         quote: str | None = None,
         subject: str | None = None,
         nature: Nature | None = None,
+        kind: Kind | None = None,
     ) -> Entry:
         """Replace an entry's content; it is then by who writes it, and trusted as they are."""
         self._refuse_archive(entry)
@@ -125,6 +136,7 @@ class Change:
         columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
         # what was shared stays so only in the words of a person
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
+        columns |= _of_kind(entry, kind) if kind is not None else {}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._by_id(entry.id)
         if rewritten.content != entry.content:
@@ -322,6 +334,12 @@ class Change:
         await self._set(entry.id, {"nature": nature})
         return await self._by_id(entry.id)
 
+    async def classify(self, entry: Entry, kind: Kind) -> Entry:
+        """Give an entry another kind, with the priority of that kind."""
+        if columns := _of_kind(entry, kind):
+            await self._set(entry.id, columns)
+        return await self._by_id(entry.id)
+
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
         """Count a run of a workflow. A run is a use: it makes it stronger, and brings it back from the archive."""
         columns = {
@@ -422,6 +440,11 @@ class Change:
     async def _first(self, where: str, *parameters: object) -> Entry | None:
         entries = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
         return next(iter(entries), None)
+
+
+def _of_kind(entry: Entry, kind: Kind) -> dict[str, object]:
+    """Return the columns that give an entry another kind. The priority of the former kind says nothing of it."""
+    return {"kind": kind, "priority": default_priority(kind)} if kind != entry.kind else {}
 
 
 def _inherited_nature(former: Entry, nature: Nature | str) -> str:

@@ -11,6 +11,7 @@ import structlog
 from config.secrets import without_secrets
 from config.texts import in_english
 from memory.log.sessions import Marker, insert_marker
+from memory.log.summaries import by_origin, joined
 from memory.messages import Message, Role, speaker_of, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
 
@@ -142,13 +143,15 @@ class CompactionService:
             return None
         forgotten = await self.entries.forgotten(session.owner)
         derived = [forgotten.masked(message) for message in removed]
-        earlier = transcript.summary  # masked already
-        summary = await self._summary(earlier, derived)
-        content = without_secrets(summary or extract(earlier, derived))
+        # masked already
+        (own_before, others_before), (own, of_others) = transcript.summaries, by_origin(derived)
+        passages = [(own_before, own), (others_before, of_others)]
+        summaries = await asyncio.gather(*(self._passage(earlier, messages) for earlier, messages in passages))
+        summarized = all(is_made for _, is_made in summaries)
+        content = joined(*(text for text, _ in summaries))
         # an archive is named by what it adds: with the earlier summary all would get the same name
-        topic = without_secrets(summary or extract(None, derived))
+        topic = content if summarized else without_secrets(extract(None, derived))
         stem = f"archive-{self.clock():%Y-%m-%d}"
-        provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         first_kept, conversation_id = messages[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
         archive = NewEntry(
@@ -157,19 +160,19 @@ class CompactionService:
             topic=topic,
             kind=Kind.ARCHIVE,
             author=Author.COMPACTION,
-            trusted=not provenance.is_foreign,
+            trusted=summaries[1][0] is None,
         )
         name: str | None = None
         if session.private:
             await self.sessions.summarise(conversation_id, first_kept, archive.content, trusted=archive.trusted)
         else:
             name = await self._keep(session.owner, archive, conversation_id, first_kept)
-        log.info("compacted", removed=len(removed), kept=len(messages), archive=name, summarized=summary is not None)
+        log.info("compacted", removed=len(removed), kept=len(messages), archive=name, summarized=summarized)
         return Compacted(
             removed=len(removed),
             kept=len(messages),
             archive_name=name,
-            summarized=summary is not None,
+            summarized=summarized,
             conversation_id=conversation_id,
             first_kept_message_id=first_kept,
         )
@@ -180,6 +183,13 @@ class CompactionService:
             await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self.clock(), first_kept))
 
         return (await self.entries.add(owner, archive, also=mark)).name
+
+    async def _passage(self, earlier: str | None, messages: list[Message]) -> tuple[str | None, bool]:
+        """Return the summary of one passage, None if nothing was said in it, and False if an extract stands in."""
+        if not messages:
+            return earlier, True
+        summary = await self._summary(earlier, messages)
+        return without_secrets(summary or extract(earlier, messages)), summary is not None
 
     async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
         if self.summarizer is None:

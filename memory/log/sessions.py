@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
+from memory.log.summaries import divided
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import owner_number
 from memory.store.forgotten import forgotten_words_of_session
@@ -100,6 +101,11 @@ class Transcript:
     summary_provenance: Provenance = Provenance.TYPED  # the worst of what was summarised
     first_kept: int = 0  # the first message that the summary does not stand for
     forgotten: ForgottenWords | None = None  # the owner's forgotten words, if there is a summary to mask
+
+    @property
+    def summaries(self) -> tuple[str | None, str | None]:
+        """Return what the summary says of the user's own talk, and of what others wrote."""
+        return divided(self.summary, is_foreign=self.summary_provenance.is_foreign)
 
     def after(self, earlier: Transcript) -> Transcript:
         """This conversation as it goes on with an earlier one: a summary of it stands for what it has read of both."""

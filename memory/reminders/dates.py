@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,18 @@ from config.texts import _, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
+from memory.reminders.offer_look import MAX_CLAIMS, DateClaim
 from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.reminders import Offer
-from memory.reminders.request import LONGEST_TEXT, ReminderRequest
+from memory.reminders.request import LONGEST_TEXT, ReminderRequest, usable_text
 from memory.reminders.wording import day_of
+from memory.store.entry import Author, Kind
 from memory.store.entry_rows import LIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from memory.reminders.offer_look import OfferLook
     from memory.reminders.reminders import Reminders
     from memory.reminders.wording import LanguageOf
     from memory.store.database import Database, Row
@@ -32,6 +36,7 @@ LEAD = timedelta(days=7)
 """How long before the end of something the reminder comes."""
 HOUR = time(9)
 """When a day without an hour is meant to begin."""
+_KINDS = ", ".join(f"'{kind}'" for kind in (Kind.FACT, Kind.DECISION, Kind.NOTE))
 
 _YEARLY = re.compile(
     r"birthday|anniversary|\bborn\b|день рождения|дня рождения|годовщин|родил(?:ся|ась)|день народження|дня народження|"
@@ -86,6 +91,7 @@ class _Near:
     session_id: str
     ends: date | None
     wish: ReminderRequest
+    claim: DateClaim
 
     @property
     def why(self) -> str:
@@ -95,43 +101,74 @@ class _Near:
 
 
 class NearDates:
-    """Offers a reminder for what comes near: one a day to an owner, and for each memory once."""
+    """Offers a reminder for what comes near: one a day to an owner, and for each memory once.
+
+    A model says which dates deserve one. Until `judge_by` has named it, nothing is offered.
+    """
 
     def __init__(self, database: Database, reminders: Reminders, language_of: LanguageOf, clock: Clock) -> None:
         self._database = database
         self._reminders = reminders
         self._language_of = language_of
         self._clock = clock
+        self._look: OfferLook | None = None
+        # by memory and date: what was declined once is not asked about again until a restart
+        self._declined: set[tuple[int, date]] = set()
+
+    def judge_by(self, look: OfferLook) -> None:
+        """Have a model decide what is offered."""
+        self._look = look
 
     async def offer(self, is_wanted: Callable[[str], bool] = lambda _: True) -> int:
-        """Offer what there is to offer now; how many. is_wanted: whether a session is offered anything."""
+        """Offer what there is to offer now, and return how many. Raises Postponed.
+
+        Args:
+            is_wanted: Returns whether a session is offered anything.
+        """
+        if self._look is None:
+            return 0
         # of those who can be told somewhere, and whose words it is
         rows = await self._database.rows(
-            "SELECT e.id, e.content, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"
+            "SELECT e.id, e.content, e.quote, e.author, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"
             " WHERE s.owner = o.name AND s.state <> 'TERMINATED' ORDER BY s.updated_at DESC LIMIT 1) AS session_id"
-            f" FROM entries e JOIN owners o ON o.id = e.owner_id WHERE {LIVE} AND e.trusted AND e.kind = 'fact'"
+            f" FROM entries e JOIN owners o ON o.id = e.owner_id WHERE {LIVE} AND e.trusted AND e.kind IN ({_KINDS})"
             " AND (e.valid_until IS NULL OR e.valid_until <= ?)"
             " AND NOT EXISTS (SELECT 1 FROM reminders r WHERE r.entry_id = e.id) AND session_id IS NOT NULL",
             (to_text(self._clock() + NEAR),),
         )
         near = await asyncio.to_thread(lambda: [result for row in rows if (result := self._near(row)) is not None])
-        offered: set[str] = set()
+        by_owner: defaultdict[str, list[_Near]] = defaultdict(list)
         for item in sorted(near, key=lambda item: item.wish.at):
-            if item.owner not in offered and is_wanted(item.session_id):
-                offered.add(item.owner)
-                await self._offer(item)
-        return len(offered)
+            if (item.entry_id, item.claim.day) not in self._declined and is_wanted(item.session_id):
+                by_owner[item.owner].append(item)
+        return sum([await self._offer_best(self._look, items[:MAX_CLAIMS]) for items in by_owner.values()])
 
-    async def _offer(self, near: _Near) -> None:
-        language = await self._language_of(Address.of(near.session_id).owner)
+    async def _offer_best(self, look: OfferLook, items: Sequence[_Near]) -> bool:
+        """Offer the nearest of an owner's dates that a model finds worth it."""
+        session_id = items[0].session_id
+        language = await self._language_of(Address.of(session_id).owner)
+        today = self._clock().astimezone(self._reminders.zone_of(session_id)).date()
+        texts = await look.look([item.claim for item in items], today, language)
+        self._declined |= {
+            (item.entry_id, item.claim.day) for at, item in enumerate(items) if texts.get(at, "") is None
+        }
+        chosen = next(((item, text) for at, item in enumerate(items) if (text := texts.get(at))), None)
+        if chosen is None:
+            return False
+        await self._offer(*chosen, language)
+        return True
+
+    async def _offer(self, near: _Near, text: str, language: str) -> None:
         with use_language(language):
             offer = Offer(near.why, language, trusted=True, entry_id=near.entry_id)
         with contextlib.suppress(MemoryRefused):  # too many are offered already
-            await self._reminders.offer(near.owner, near.session_id, near.wish, offer)
+            wish = replace(near.wish, text=usable_text(text))
+            await self._reminders.offer(near.owner, near.session_id, wish, offer)
 
     def _near(self, row: Row) -> _Near | None:
         now, zone = self._clock(), self._reminders.zone_of(row["session_id"])
         text = " ".join(row["content"].split())[:LONGEST_TEXT]
+        own_words = text if row["author"] in (Author.USER, Author.CAPTURE) else row["quote"]
         if row["valid_until"]:
             ends = from_text(row["valid_until"]).astimezone(zone).date()
             # a week before the end, or the day before it where that is past
@@ -140,7 +177,8 @@ class NearDates:
                 at = first.replace(tzinfo=zone).astimezone(UTC)
                 if at > now:
                     wish = ReminderRequest(text, Rule(Repeat.ONCE, first, zone), at)
-                    return _Near(row["id"], row["owner"], row["session_id"], ends, wish)
+                    claim = DateClaim(text, ends, is_yearly=False, own_words=own_words)
+                    return _Near(row["id"], row["owner"], row["session_id"], ends, wish, claim)
             return None
         day = yearly_day(text)
         if day is None:
@@ -154,4 +192,5 @@ class NearDates:
         if at_next is None or at_next - now > NEAR:
             return None
         wish = ReminderRequest(text, rule, at_next)
-        return _Near(row["id"], row["owner"], row["session_id"], None, wish)
+        claim = DateClaim(text, at_next.astimezone(zone).date(), is_yearly=True, own_words=own_words)
+        return _Near(row["id"], row["owner"], row["session_id"], None, wish, claim)

@@ -6,11 +6,12 @@ import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
+from memory.capture.capture import requested
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Passage, Provenance, Role, worst
@@ -18,7 +19,7 @@ from memory.text.naming import wording
 from memory.text.same_words import is_quoted_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
@@ -34,6 +35,8 @@ TEXT_CHARACTERS = 300
 _BEFORE = 1 / 4
 _LONGEST_WORD = 40
 MAX_MASKED = 256
+MIN_SENTENCE_WORDS, MIN_SENTENCE_CHARS = 3, 12
+"""Words or characters of a sentence that is quoted only once in a prompt. "I see." may stand there again."""
 
 
 def excerpt(text: str, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
@@ -86,13 +89,12 @@ class HitFormatter:
         number = f", message {hit.id}" if numbered else ""
         return f"[{self.moment(hit.created_at)}, conversation{number}] {text}"
 
-    def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[str, Provenance]:
-        """What was said in a turn, and the worst provenance in it."""
-        texts = [
-            said_by(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms))
+    def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[Said, ...]:
+        """Return what was said in a turn, message by message."""
+        return tuple(
+            Said(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms))
             for row in rows
-        ]
-        return " | ".join(texts), worst(Provenance(row["provenance"]) for row in rows)
+        )
 
     def day(self, moment: datetime) -> str:
         """What stands over several exchanges of a conversation, of one day."""
@@ -129,6 +131,27 @@ class HitFormatter:
 def said_by(source: str, provenance: Provenance, text: str) -> str:
     """A message with who said it: a speaker in a group, or else the role."""
     return f"{source.capitalize() if source in _ROLES else source}{provenance.mark}: {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as it is quoted: who says it, where its words came from, and the words."""
+
+    source: str
+    provenance: Provenance
+    text: str
+
+    @property
+    def wording(self) -> str:
+        return said_by(self.source, self.provenance, self.text)
+
+    def without(self, sentences: Collection[str]) -> Said | None:
+        """Return it without some sentences, in the form that `sentence_key` gives them. None if nothing remains."""
+        parts = _ENDS.split(self.text)
+        remaining = [part for part in parts if _is_short(part) or sentence_key(part) not in sentences]
+        if len(remaining) == len(parts):
+            return self
+        return replace(self, text=" ".join(remaining)) if any(map(str.strip, remaining)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +216,7 @@ class PromptLines:
 
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
 _HEAD = re.compile(r"^(?:- \[[^\]]*\]|  \d\d:\d\d) ")
+_NOTED = re.compile(r"^\[\d\d:\d\d\] ")
 _SPEAKER = re.compile(r"^[^:|]{1,64}: ")
 _MARKS = re.compile(r"^\s*(?:[-*•>#]+\s+)*")
 
@@ -207,10 +231,22 @@ class AlreadyInPrompt:
     lines: frozenset[str] = frozenset()
     sentences: frozenset[str] = frozenset()
     turns: Mapping[int, str] = field(default_factory=dict)
+    quoted: frozenset[str] = frozenset()
+    """Sentences of notes and quotations, whoever said them: they are not quoted again, but they are no memory."""
+
+    def with_quoted(self, *texts: str) -> AlreadyInPrompt:
+        """Also the sentences of texts that are quoted, such as daily notes."""
+        keys = {sentence_key(part) for text in texts for part in _quoted_parts(text)}
+        return replace(self, quoted=self.quoted | keys)
+
+    @property
+    def said(self) -> frozenset[str]:
+        """Return all sentences in it, as `sentence_key` gives them."""
+        return self.quoted | {sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:
         """Also the lines of a text that is trusted, such as MEMORY.md."""
-        return AlreadyInPrompt(self.lines | {*text.splitlines()}, self.sentences | _sentences(text), self.turns)
+        return replace(self, lines=self.lines | {*text.splitlines()}, sentences=self.sentences | _sentences(text))
 
     def with_messages(self, messages: Iterable[Message]) -> AlreadyInPrompt:
         """Also what the user typed in messages."""
@@ -220,19 +256,19 @@ class AlreadyInPrompt:
                 sentences |= _sentences(message.content)
                 if message.turn_id is not None:
                     turns[message.turn_id] = f"{turns.get(message.turn_id, '')}\n{message.content}".strip()
-        return AlreadyInPrompt(self.lines, frozenset(sentences), turns)
+        return replace(self, sentences=frozenset(sentences), turns=turns)
 
     def with_passage(self, passage: Passage) -> AlreadyInPrompt:
-        """Also what the lines of a passage quote, whole, where nothing in it is foreign.
+        """Also what the lines of a passage quote, whole, but for those of others.
 
         A sentence of a long message is no line of its own: that it was said then does not tell that it holds.
         """
-        if passage.provenance.is_foreign:
-            return self
-        quoted = (part for line in passage.text.splitlines() for part in _HEAD.sub("", line).split(" | "))
-        # with and without the speaker in front
-        texts = {wording(text) for part in quoted for text in (part, _SPEAKER.sub("", part))}
-        return AlreadyInPrompt(self.lines, self.sentences | texts, self.turns)
+        own = [piece.text for piece in passage.pieces if not piece.provenance.is_foreign]
+        quoted = [part for text in own for line in text.splitlines() for part in _HEAD.sub("", line).split(" | ")]
+        # with and without the speaker in front, and what it asks to remember
+        parts = [text for part in quoted for text in (part, _SPEAKER.sub("", part))]
+        texts = {wording(text) for text in parts} | {sentence_key(text) for text in parts}
+        return replace(self, sentences=self.sentences | texts)
 
     def says(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
         """Whether all of a memory is said: by its line of MEMORY.md, by sentences, or word for word in its own turn."""
@@ -247,6 +283,28 @@ class AlreadyInPrompt:
 def quotes_in(prompt: str) -> frozenset[str]:
     """What the lines of a prompt quote of earlier conversations, each exchange as one text, without its moment."""
     return frozenset(_HEAD.sub("", line) for line in prompt.splitlines())
+
+
+def sentence_key(sentence: str) -> str:
+    """Return what two sentences have in common that say the same: "remember that" in front doesn't count."""
+    request = requested(sentence)
+    return wording(_MARKS.sub("", request.what if request is not None else sentence))
+
+
+def _is_short(sentence: str) -> bool:
+    return len(sentence.split()) < MIN_SENTENCE_WORDS and len(sentence) < MIN_SENTENCE_CHARS
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text as they stand in it."""
+    return [part for line in text.splitlines() for part in _ENDS.split(line) if part.strip()]
+
+
+def _quoted_parts(text: str) -> Iterator[str]:
+    """Yield the sentences of a text in which messages are quoted, without who says them and when."""
+    for line in text.splitlines():
+        for part in _NOTED.sub("", line).split(" | "):
+            yield from (sentence for sentence in _ENDS.split(_SPEAKER.sub("", part)) if sentence.strip())
 
 
 def _sentences(text: str) -> frozenset[str]:

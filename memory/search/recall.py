@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
-from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt, HitFormatter, PromptLines
+from memory.search.formatting import (
+    NOTHING_IN_PROMPT,
+    AlreadyInPrompt,
+    HitFormatter,
+    PromptLines,
+    Said,
+    sentence_key,
+    sentences_of,
+)
 from memory.search.questions import asked_in, asks, leans, pieces_of
 from memory.search.ranking import Ranker, RankingRequest, by_features, neighbourhood
 from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
@@ -82,14 +90,24 @@ QUESTIONS = 10
 class RecallResult:
     """A hit as it is shown: an entry, or the whole exchange that a message is part of.
 
-    provenance: the worst of what is shown; what is foreign is marked in the text too. said: of an exchange what was
-    said, without the moment.
+    Attributes:
+        provenance: The worst of what is shown; what is foreign is marked in the text too.
+        said: What was said in an exchange, without the moment.
+        messages: The messages of an exchange.
     """
 
     hit: Hit
     text: str
     provenance: Provenance
     said: str | None = None
+    messages: tuple[Said, ...] = ()
+
+    @property
+    def pieces(self) -> list[Passage]:
+        """Return its messages, or the entry, each with where its words came from."""
+        if self.said is None:
+            return [Passage(self.hit.content, self.provenance)]
+        return [Passage(message.text, message.provenance) for message in self.messages]
 
     @property
     def key(self) -> tuple[bool, int]:
@@ -186,10 +204,13 @@ class Recall:
             for each in (*lookup.asked, lookup)
             if (best := each.answer) is not None
         ]
-        lines = PromptLines(tokens, self._counter, self.formatter(lookup.owner))
+        formatter = self.formatter(lookup.owner)
+        lines = PromptLines(tokens, self._counter, formatter)
         if forgotten is None:
             forgotten = await self.forgotten(lookup.owner or "")
-        provenances: list[Provenance] = []
+        # what entries say, and what messages do: two entries that say the same are the tidying's to merge
+        noted, said = set[str](), set(besides.said)
+        pieces: list[Passage] = []
         messages: list[int] = []
         entries: list[int] = []
         once: set[tuple[bool, int]] = set()
@@ -201,10 +222,16 @@ class Recall:
             once.add(exchange.key)
             if exchange.is_hidden_by(forgotten):
                 continue
-            if lines.add(exchange.hit, exchange.text, exchange.said):
-                provenances.append(exchange.provenance)
-                (entries if exchange.hit.turn_id is None else messages).append(exchange.hit.id)
-        return Passage(lines.text, worst(provenances), messages=tuple(messages), entries=tuple(entries))
+            known = said if exchange.said is None else said | noted
+            if (unsaid := _without(exchange, known, formatter)) is None:
+                continue
+            if lines.add(unsaid.hit, unsaid.text, unsaid.said):
+                pieces += unsaid.pieces
+                keys = {sentence_key(part) for piece in unsaid.pieces for part in sentences_of(piece.text)}
+                said, noted = (said, noted | keys) if unsaid.said is None else (said | keys, noted)
+                (entries if unsaid.hit.turn_id is None else messages).append(unsaid.hit.id)
+        provenance = worst(piece.provenance for piece in pieces)
+        return Passage(lines.text, provenance, messages=tuple(messages), entries=tuple(entries), parts=tuple(pieces))
 
     async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
         """What fits a message or a part of it; where it is no mere chatter, ranked."""
@@ -347,8 +374,27 @@ class Recall:
                 yield RecallResult(hit, formatter.entry(hit, query_terms), hit.provenance)
             else:
                 rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
-                text, provenance = formatter.said(rows, query_terms)
-                yield RecallResult(hit, formatter.exchange(hit, text, numbered=numbered), provenance, text)
+                messages = formatter.said(rows, query_terms)
+                yield _exchange(hit, messages, formatter, numbered=numbered)
+
+
+def _without(result: RecallResult, said: Collection[str], formatter: HitFormatter) -> RecallResult | None:
+    """Return a result without the sentences that the prompt says already. None if nothing remains."""
+    if result.said is None:
+        keys = {sentence_key(part) for part in sentences_of(result.hit.content)}
+        return None if keys and keys <= {*said} else result
+    remaining = [unsaid for message in result.messages if (unsaid := message.without(said)) is not None]
+    if len(remaining) == len(result.messages) and all(a is b for a, b in zip(remaining, result.messages, strict=True)):
+        return result
+    if all(is_small_talk(message.text) for message in remaining):
+        return None
+    return _exchange(result.hit, tuple(remaining), formatter)
+
+
+def _exchange(hit: Hit, messages: tuple[Said, ...], formatter: HitFormatter, *, numbered: bool = False) -> RecallResult:
+    text = " | ".join(message.wording for message in messages)
+    provenance = worst(message.provenance for message in messages)
+    return RecallResult(hit, formatter.exchange(hit, text, numbered=numbered), provenance, text, messages)
 
 
 def _exchange_before(visible: Transcript) -> list[str]:

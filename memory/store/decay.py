@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.store.database import Database
+    from memory.store.database import Database, Row
 
 
 TYPE_WEIGHTS: Mapping[str, float] = {
@@ -55,6 +55,14 @@ class Decay:
         days = max(0.0, (now - last_reinforced_at) / _DAY)
         return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
 
+    def count_faded(self, rows: Iterable[Row], now: datetime) -> int:
+        """Return how many of some entries, as rows, no longer come up unasked."""
+        scores = (
+            self.score(row["kind"], row["reinforcement_count"], from_text(row["last_reinforced_at"]), now)
+            for row in rows
+        )
+        return sum(score < self.threshold for score in scores)
+
     def fades_on(self, kind: str, count: int, last_reinforced_at: datetime) -> datetime:
         """When a memory that is not reinforced any more no longer comes up by itself."""
         # `score` solved for the time at which it has fallen to the threshold
@@ -73,7 +81,7 @@ class Reinforcement:
         self._database = database
 
     async def recalled(self, entry_ids: Iterable[int]) -> None:
-        """These entries were recalled; the caller sees to it that a turn recalls each once."""
+        """Count one use of each of these entries."""
         used = [(MOST_REINFORCED, entry_id) for entry_id in entry_ids]
         if used:
             async with self._database.transaction() as connection:

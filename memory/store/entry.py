@@ -146,6 +146,12 @@ class Entry:
     shared_by: str | None = None  # the name of the person who shared it
     nature: str = Nature.STATE
 
+    @property
+    def is_rule(self) -> bool:
+        """Return True if it is a rule for the bot: a policy, or a wish that stands in every prompt."""
+        is_wish = self.kind == Kind.PREFERENCE and self.priority in (Priority.CRITICAL, Priority.HIGH)
+        return self.kind == Kind.POLICY or is_wish
+
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:

@@ -44,7 +44,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 )""",
         "CREATE INDEX forgotten_of_owner ON forgotten (owner_id)",
     ),
-    # 50: the name that a member of a group is logged under, as it is written, whatever they call themselves later
+    # 51: the name that a member of a group is logged under, as it is written, whatever they call themselves later
     ("ALTER TABLE speakers ADD COLUMN name TEXT",),
 )
 """The migrations to the formats after it, in order. Each is a list of statements that run in one transaction."""

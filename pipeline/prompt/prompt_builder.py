@@ -129,6 +129,7 @@ class Volatile:
     activated: tuple[Activated, ...]
     lines: tuple[str, ...] = ()
     now: str = ""
+    read: tuple[Passage, ...] = ()  # what of it comes from memory or is quoted, each piece with its own provenance
 
 
 @dataclass(eq=False)
@@ -224,8 +225,8 @@ class PromptBuilder:
         parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
         rules = [activated_memory.line for activated_memory in baseline]
         parts += ["\n".join([RULES_HEADER, *rules])] if rules and not style.plain else []
-        if visible.summary and not visible.summary_provenance.is_foreign:
-            parts.append(_summary(visible, budget))
+        if (summary := visible.summaries[0]) is not None:
+            parts.append(f"{SUMMARY_HEADER}\n{budget.cut(summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self.clock())
         lines += [*strong, *rules]
         return Stable(message, baseline, unasked, already_in_prompt, pool, forgotten, unreadable, tuple(lines))
@@ -284,6 +285,7 @@ class PromptBuilder:
         """
         tokens, memories = budget.relevant, self.memories
         shared, shown = await self._shared(session, stable.shown, budget)
+        shown = shown.with_quoted(*(passage.text for passage in quoted), *_contents(stable))
         # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
         asked = asks(question) or bool(asked_in(question))
         earlier_tokens = tokens if asked else tokens // STATEMENT_DIVISOR
@@ -334,7 +336,11 @@ class PromptBuilder:
             messages=passages[0].messages,
             entries=passages[0].entries,
         )
-        return Volatile(text, context, own_lines, now)
+        read = (
+            Passage("\n".join([*memory_lines, *shared])),
+            *(piece for one in (*passages, *quoted) for piece in one.pieces),
+        )
+        return Volatile(text, context, own_lines, now, tuple(piece for piece in read if piece.text))
 
     async def _shared(
         self, session: Session, shown: AlreadyInPrompt, budget: Budget
@@ -374,20 +380,22 @@ class PromptBuilder:
         return await self.graph.relevant(question)
 
 
+def _contents(stable: Stable) -> list[str]:
+    """Return the memories in the system message as they were stored."""
+    chosen = {memory.id for memory in (*stable.baseline, *stable.unasked)}
+    pool = stable.pool
+    return [memory.content for memory in (*pool.rules, *pool.strong) if memory.id in chosen] if pool is not None else []
+
+
 def with_summary_of_others(messages: Sequence[Message], visible: Transcript, budget: Budget) -> list[Message]:
     """Prepend a foreign summary to the first message as data. It must never be part of the system message."""
-    if not visible.summary or not visible.summary_provenance.is_foreign or not messages:
+    summary, provenance = visible.summaries[1], visible.summary_provenance
+    if summary is None or not messages:
         return list(messages)
     first = messages[0]
-    text = f"{fenced(_summary(visible, budget))}\n\n{first.content}"
-    return [
-        replace(first, content=text, provenance=worst([first.provenance, visible.summary_provenance])),
-        *messages[1:],
-    ]
-
-
-def _summary(visible: Transcript, budget: Budget) -> str:
-    return f"{SUMMARY_HEADER}{visible.summary_provenance.mark}\n{budget.cut(visible.summary or '', budget.relevant)}"
+    text = f"{SUMMARY_HEADER}{provenance.mark}\n{budget.cut(summary, budget.relevant)}"
+    content = f"{fenced(text)}\n\n{first.content}"
+    return [replace(first, content=content, provenance=worst([first.provenance, provenance])), *messages[1:]]
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:

@@ -110,8 +110,10 @@ class ContextBuilding:
         )
         spoken = [_with_origin(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
-        read = "\n".join([*volatile.lines, volatile.text.text])
-        turn.recalled_message = Message(Role.TOOL, read, turn.started_at, provenance=volatile.text.provenance.kept)
+        turn.found = tuple(
+            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept) for piece in volatile.read
+        )
+        turn.recalled_text = "\n".join([*volatile.lines, volatile.text.text])
         turn.context = self._builder.request(stable, volatile, spoken)
         turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *stable.unasked, *volatile.activated)

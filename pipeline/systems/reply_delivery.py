@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memory.consolidation.capture_review import Heard
     from memory.log.daily_notes import DailyNotes
     from memory.log.turn_log import TurnLog
+    from memory.search.uses import MemoryUses
     from memory.store.notices import PendingNotices
     from pipeline.lightrag import LightRag
     from pipeline.turn import Turn
@@ -150,13 +151,20 @@ class MemoryPersist:
 
     Args:
         hear: Called with each statement that AutoCapture collected, and the number of the turn.
+        uses: Counts the memories that the answer used.
     """
 
     name = "MemoryPersist"
 
-    def __init__(self, notes: DailyNotes | None, hear: Callable[[Heard, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        notes: DailyNotes | None,
+        hear: Callable[[Heard, int], None] | None = None,
+        uses: MemoryUses | None = None,
+    ) -> None:
         self._notes = notes
         self._hear = hear
+        self._uses = uses
 
     async def process(self, turn: Turn) -> None:
         if self._hear is not None and turn.committed_as is not None:
@@ -164,6 +172,11 @@ class MemoryPersist:
                 self._hear(heard, turn.committed_as)
         if self._notes is not None:
             await self._notes.settle(turn.session.owner)
+        if self._uses is not None and turn.outcome is Outcome.ANSWERED and turn.produced and not turn.session.private:
+            shown = {*turn.recalled_notes, *turn.recalled_entries, *(memory.id for memory in turn.activated)}
+            lines = turn.context[0].content.splitlines() if turn.context else []
+            question = in_one(turn.user_messages).text
+            await self._uses.count(turn.session.owner, question, turn.produced[-1].content, shown, lines)
 
 
 class Indexing:

@@ -322,7 +322,7 @@ class ToolLoop:
             turn.session.id,
             model=turn.chat_model,
             messages=turn.citable_messages,
-            recalled_text=turn.recalled_message.content if turn.recalled_message is not None else "",
+            recalled_text=turn.recalled_text,
             notices=turn.notices,
             written=turn.written_entries,
             recalled=turn.recalled_entries,

@@ -16,14 +16,13 @@ from pipeline.tools.toolbox import Texts, Tool, ToolContext
 if TYPE_CHECKING:
     from memory.search.formatting import ResultPage
     from memory.search.reading import MemoryReader
-    from memory.store.decay import Reinforcement
 
 MAX_QUERIES = 8
 MAX_RESULT_TOKENS = 2_000
 KINDS = (*map(str, Kind), MESSAGE_KIND)
 
 
-def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> Tool:
+def memory_recall_tool(reading: MemoryReader) -> Tool:
     async def memory_recall(
         context: ToolContext,
         queries: Annotated[
@@ -62,12 +61,9 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
             result_page = await reading.about_path(path, context.owner, request)
         else:
             return "error: give queries, a time (since, until), a path, or a message to read around"
-        return await _counted(result_page, context) if result_page is not None else _nothing_found(known_kinds)
+        return _recorded(result_page, context) if result_page is not None else _nothing_found(known_kinds)
 
-    async def _counted(result_page: ResultPage, context: ToolContext) -> Passage:
-        # Each memory is reinforced once per turn, even if several calls return it.
-        if not context.private:
-            await reinforcement.recalled(result_page.entries - context.recalled)
+    def _recorded(result_page: ResultPage, context: ToolContext) -> Passage:
         context.recalled.update(result_page.entries)
         return result_page.passage
 

@@ -71,7 +71,7 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         act = f"The user asks {kind}: {text}, at {when}{'' if repeat == 'once' else f', {repeat} {days}'.rstrip()}."
         if not await writes.asks_for(context, act, quote):
             with use_language(context.language):
-                offer = Offer(_(_WHY[context.provenance]), context.language)
+                offer = Offer(_(_WHY.get(context.provenance, _WHY[Provenance.FOREIGN])), context.language)
             offered = await reminders.offer(context.owner, context.session_id, wish, offer)
             return (
                 f"not set yet: {context.provenance} text is in view, so the user is asked under your answer, and taps "

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.capture.capture import LONGEST_CAPTURE, requested
+from memory.capture.capture import LONGEST_CAPTURE, Captured, requested
+from memory.capture.classifier import CaptureKind
+from memory.capture.new_entry import new_entry
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
@@ -477,6 +479,32 @@ async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) ->
         "Ann: I prefer green tea in the morning",
         "Always answer in one sentence",
     ]
+
+
+async def test_group_fact_about_a_thing_belongs_to_no_speaker(app: App, model: ModelServer) -> None:
+    model.second_look = lambda _: Says('{"1": {"verdict": "follows"}}')
+    group = Address("telegram", "-100")
+    for text in (
+        "The stopcock is under the kitchen sink",
+        "Der Schlüssel liegt unter der Matte",
+        "My cat is called Pixel",
+    ):
+        said = Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker="Ann")
+        await app.runner.submit(said)
+        await app.runner.idle(group.session_id)
+        await app.jobs.capture.idle()
+    found = await app.database.rows("SELECT content FROM entries ORDER BY id")
+    assert [row["content"] for row in found] == [
+        "The stopcock is under the kitchen sink",
+        "Der Schlüssel liegt unter der Matte",
+        "Ann: My cat is called Pixel",
+    ]
+
+
+@pytest.mark.parametrize(("is_own", "content"), [(True, "Ann: Viszontlátásra"), (False, "Viszontlátásra")])
+def test_judge_says_whose_fact_it_is(is_own: bool, content: str) -> None:
+    fact = Captured(CaptureKind.FACT, "Viszontlátásra")
+    assert new_entry(fact, None, "Ann", is_own=is_own).content == content
 
 
 async def test_running_a_turn_again_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:

@@ -12,13 +12,14 @@ from structlog.testing import capture_logs
 
 from bot.commands.command import help_text, parse_command
 from bot.commands.status import WIDTH_CELLS
+from memory.facts.corrections import may_contradict
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.figures import figures
 from tests.support.servers.model import Fails, Says, Streams
-from tests.support.talk import ledger_over
+from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -204,6 +205,45 @@ async def test_status_is_exact_and_the_same_after_a_restart(
     assert (after["Context"]["messages"], after["Context"]["summarised"]) == ("10", "6")
     assert after["Memory"] == memory | {"notes of today": "4"}
     assert after["Queue"]["uptime"] == "0 s"
+
+
+async def test_status_mentions_what_needs_a_look(app: App, person: Person, clock: FakeClock) -> None:
+    store = Store.over(app.database, clock)
+    for name, content in (("one", "Always answer in German"), ("two", "Always answer in English")):
+        await store.entries.add("console:local", NewEntry(content, name=name, kind=Kind.POLICY))
+    for name in ("faded", "archived"):
+        await store.entries.add("console:local", NewEntry(f"Ate {name} soup", name=name, kind=Kind.FACT))
+    async with app.database.transaction() as connection:
+        await connection.execute(
+            "UPDATE entries SET last_reinforced_at = '2020-01-01T00:00:00.000Z' WHERE kind = 'fact'"
+        )
+        await connection.execute("UPDATE entries SET archived_at = last_reinforced_at WHERE content LIKE '%archived%'")
+    folder = app.memory.files.folder("console:local")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "MEMORY.md").write_text("- A line that was typed\n" * 340)
+    said = await person.says("/status")
+    shown = figures(said)["Memory"]
+    assert (shown["faded"], shown["archived"]) == ("1", "1")
+    assert "MEMORY.md is full (8,160 of 8,192 bytes): shorten the lines that you typed into it." in said
+    assert 'may contradict each other: "Always answer in German" and "Always answer in English". Remove one' in said
+    await person.says("/forget_1")
+    assert "contradict" not in await person.says("/status")
+
+
+@pytest.mark.parametrize(
+    ("rule", "other", "doubtful"),
+    [
+        ("Never use emojis", "Always use emojis", True),
+        ("Answer in at most 3 sentences", "Answer in at most 5 sentences", True),
+        ("Antworte immer auf Deutsch", "Antworte immer auf Englisch", True),
+        ("Никогда не используй смайлики", "Всегда используй смайлики", True),
+        ("Never use emojis", "Never use tabs", False),
+        ("Always answer briefly", "Always answer briefly", False),
+        ("Call me Tom", "Always add a summary", False),
+    ],
+)
+def test_rules_that_differ_in_a_value_may_contradict(rule: str, other: str, doubtful: bool) -> None:
+    assert may_contradict(rule, other) is doubtful
 
 
 async def test_status_of_an_empty_installation(person: Person) -> None:

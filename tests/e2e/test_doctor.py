@@ -26,7 +26,7 @@ from config.settings import Settings
 from memory.clock import system_clock
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
-from memory.store.entry import NewEntry
+from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import Backup
 from memory.transfer.replica import Replica, ReplicaPlace
@@ -86,13 +86,13 @@ async def installation(tmp_path: Path, model: ModelServer) -> AsyncIterator[Inst
         yield Installation(data, telegram, model, environment)
 
 
-async def remember(data: Path, text: str) -> None:
+async def remember(data: Path, text: str, kind: Kind = Kind.NOTE, name: str = "wifi") -> None:
     """Have an entry in the data directory."""
     database = await Database.open(data / "mneme.db")
     settings = Settings.model_validate({"mneme_data_dir": data})
     try:
         memory = MemoryServices(settings, database, TokenCounter(), system_clock)
-        await memory.entries.add("console:local", NewEntry(text, name="wifi"))
+        await memory.entries.add("console:local", NewEntry(text, name=name, kind=kind))
     finally:
         await database.close()
 
@@ -263,6 +263,21 @@ async def embedder_down(broken: Installation) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
+async def full_file(broken: Installation) -> AsyncIterator[None]:
+    folder = broken.data / "memory" / "console:local"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "MEMORY.md").write_text("".join(f"- A line that was typed, {number}\n" for number in range(300)))
+    yield
+
+
+@contextlib.asynccontextmanager
+async def contradicting_rules(broken: Installation) -> AsyncIterator[None]:
+    for text in ("Always answer in German", "Always answer in English"):
+        await remember(broken.data, text, Kind.POLICY, text)
+    yield
+
+
+@contextlib.asynccontextmanager
 async def graph_down(broken: Installation) -> AsyncIterator[None]:
     broken.environment |= {"LIGHTRAG_URL": "http://127.0.0.1:9", "MEMORY_SCOPE": "shared"}
     yield
@@ -287,6 +302,8 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
     "nothing is stored: the disk is full": full_disk,
     "the database is damaged": damaged,
     "searches miss something: the index is out of step": out_of_step,
+    "nothing new reaches MEMORY.md: it is full of lines that people typed": full_file,
+    "the bot follows another rule than it should: two contradict each other": contradicting_rules,
     "days and times are wrong: the machine's zone is unknown": unknown_zone,
     "days and times are wrong: the clock is wrong": wrong_clock,
     "a setting is wrong, such as the time zone": wrong_zone,
@@ -416,3 +433,16 @@ async def test_it_waits_for_nobody_and_holds_nobody_up_while_another_program_wri
         found = await asyncio.create_task(installation.findings())
         connection.execute("COMMIT")
     assert (found["database"].verdict, found["search index"].verdict) == (Verdict.OK, Verdict.OK)
+
+
+async def test_doctor_counts_what_has_faded_and_is_archived(installation: Installation) -> None:
+    for number in range(3):
+        await remember(installation.data, f"Ate soup number {number}", Kind.FACT, f"soup {number}")
+    with contextlib.closing(sqlite3.connect(installation.data / "mneme.db")) as connection:
+        connection.create_function("strength", -1, lambda *_: 0.0)
+        connection.execute("UPDATE entries SET last_reinforced_at = '2020-01-01T00:00:00.000Z' WHERE kind = 'fact'")
+        connection.execute("UPDATE entries SET archived_at = '2021-01-01T00:00:00.000Z' WHERE content LIKE '%number 2'")
+        connection.commit()
+    finding = (await installation.findings())["memory"]
+    assert finding.found == "4 entries are kept; 2 have faded and come up only if they fit, 1 are archived"
+    assert "soup" not in str(await installation.findings())

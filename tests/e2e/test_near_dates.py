@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,16 +11,18 @@ import pytest
 
 from memory.clock import system_clock
 from memory.mail.pruning import Pruning
-from memory.store.entry import Kind, NewEntry
+from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import memory_of
-from tests.support.servers.model import Says
+from tests.support.servers.model import Fails, Says
 from tests.support.tool_use import OWNER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.app import App
     from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+    from tests.support.servers.model import ChatRequest, ModelServer, Reply
     from tests.support.servers.telegram import BotApiServer
 
 
@@ -61,7 +65,7 @@ async def test_a_date_that_comes_near_is_offered_under_the_next_answer(
         person = Person(app)
         await person.says("hello")
         await knows(app, content, until)
-        await memory_of(app).near_dates.offer()
+        await app.memory.near_dates.offer()
         said = await person.says("hello")
     assert said == "Fine." if asked is None else asked in said
 
@@ -76,7 +80,7 @@ async def test_it_is_offered_once_and_one_a_day(
         await knows(app, "Olga's birthday is 12 February", name="olga")
         await knows(app, "Ivan's birthday is 14 February", name="ivan")
         await knows(app, "Eve's birthday is 15 February", trusted=False, name="eve")
-        near = memory_of(app).near_dates
+        near = app.memory.near_dates
         assert [await near.offer() for _ in range(4)] == [1, 1, 0, 0]
         said = await person.says("hello")
         assert "Olga" in said
@@ -89,12 +93,116 @@ async def test_it_is_offered_once_and_one_a_day(
         assert await near.offer() == 0
 
 
+def judging(**texts: str | None) -> Callable[[ChatRequest], Reply]:
+    """Return a judge that has each memory with a word among `texts` offered with that text; None: without one."""
+
+    def answer(chat: ChatRequest) -> Reply:
+        claims = re.findall(r"^(\d+)\. (.*)$", str(chat.messages[0]["content"]), re.MULTILINE)
+        verdicts: dict[str, dict[str, str]] = {}
+        for number, claim in claims:
+            word = next((word for word in texts if word in claim), None)
+            text = texts[word] if word is not None else None
+            verdicts[number] = {
+                "verdict": "follows" if word is not None else "unclear",
+                **({"text": text} if text else {}),
+            }
+        return Says(json.dumps(verdicts))
+
+    return answer
+
+
+async def learned(app: App, content: str, until: str | None = None, kind: Kind = Kind.FACT, quote: str = "") -> None:
+    """Store a memory in the words of a model, as a consolidation does."""
+    ends = datetime.fromisoformat(until).replace(tzinfo=UTC) if until else None
+    async with app.memory.ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
+        await change.add(NewEntry(content, kind=kind, valid_until=ends, quote=quote or None))
+
+
+async def offered(app: App) -> list[str]:
+    """Return the texts of the reminders that are offered."""
+    return [row["text"] for row in await app.database.rows("SELECT text FROM reminders ORDER BY id")]
+
+
+async def test_offer_speaks_to_the_user_in_the_words_of_the_judge(start: OpenApp, model: ModelServer) -> None:
+    model.otherwise = lambda _: Says("Fine.")
+    model.second_look = judging(passport="Your passport expires on 1 March 2026: renew it.")
+    async with start() as app:
+        person = Person(app)
+        await person.says("hello")
+        await learned(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
+        await app.memory.near_dates.offer()
+        said = await person.says("hello")
+    assert "of: Your passport expires on 1 March 2026: renew it." in said
+    assert "user" not in said
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Says('{"1": {"verdict": "unclear", "text": "Your sick leave ends."}}'),
+        Says('{"1": {"verdict": "contradicts"}}'),
+        Says('{"1": {"verdict": "follows", "now": false}}'),
+        Says('{"1": {"verdict": "follows"}}'),
+        Says('{"1": {"verdict": "follows", "text": "The user is on sick leave until 20 February."}}'),
+        Says('{"1": {"verdict": "follows", "text": "Der Nutzer ist bis 20. Februar krank."}}'),
+        Says('{"1": {"verdict": "follows", "text": "Your sick leave ends on 21 February."}}'),
+        Says("Sure, I would offer that."),
+        Says(""),
+        Fails(400, "no"),
+    ],
+)
+async def test_offer_without_a_usable_judgement_is_not_made(start: OpenApp, model: ModelServer, answer: Reply) -> None:
+    async with start() as app:
+        await Person(app).says("hello")
+        await learned(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
+        model.second_look = lambda _: answer
+        assert await app.memory.near_dates.offer() == 0
+        assert await offered(app) == []
+
+
+async def test_offer_quotes_the_user_if_the_judge_gives_no_text(start: OpenApp, model: ModelServer) -> None:
+    model.second_look = judging(passport=None)
+    async with start() as app:
+        await Person(app).says("hello")
+        quote = "my passport runs out on 1 March"
+        await learned(app, "The user's passport is valid until 2026-03-01.", "2026-03-01", quote=quote)
+        await app.memory.near_dates.offer()
+        assert await offered(app) == [quote]
+
+
+async def test_offer_takes_the_nearest_date_that_is_worth_one(start: OpenApp, model: ModelServer) -> None:
+    model.second_look = judging(passport="Your passport expires on 1 March 2026.", birthday="Anna's birthday: 2 March.")
+    async with start() as app:
+        await Person(app).says("hello")
+        await learned(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
+        await learned(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
+        await learned(app, "Anna's birthday is on 2 March.", kind=Kind.DECISION)
+        assert [await app.memory.near_dates.offer() for _ in range(3)] == [1, 1, 0]
+        assert await offered(app) == ["Your passport expires on 1 March 2026.", "Anna's birthday: 2 March."]
+        looks = len(model.second_looks)
+        assert await app.memory.near_dates.offer() == 0
+        assert len(model.second_looks) == looks  # what was declined is not asked about again
+
+
+async def test_judge_of_offers_is_told_the_day_and_the_language(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        person = Person(app)
+        await person.says("/language de")
+        await person.says("hello")
+        await learned(app, "Anna's birthday is on 2 March.")
+        await app.memory.near_dates.offer()
+    prompt = str(model.second_looks[-1].messages[0]["content"])
+    assert "Today is Saturday 2026-02-07" in prompt
+    assert "language with the code de" in prompt
+    assert "1. Anna's birthday is on 2 March. (every year, next on Monday 2026-03-02)" in prompt
+
+
 async def test_dates_are_looked_for_once_a_day_also_over_a_restart(start: OpenApp, clock: FakeClock) -> None:
     from bot.jobs.scheduled import DateOffers
 
     async with start() as app:
         memory = memory_of(app)
-        offers = [DateOffers(memory.near_dates, memory.jobs, memory.notices_of.tells, clock) for _ in range(2)]
+        offers = [DateOffers(app.memory.near_dates, memory.jobs, memory.notices_of.tells, clock) for _ in range(2)]
         assert [await offers[0].run_if_due() for _ in range(3)] == [True, False, False]
         assert not await offers[1].run_if_due()
         clock.forward(days=1)

@@ -7,17 +7,19 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.messages import Message, Role
+from memory.messages import Message, Passage, Provenance, Role
 from memory.search.formatting import TEXT_CHARACTERS
 from memory.search.recall import Recall
 from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
+from pipeline.arrival import Arrival
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
 from tests.support.talk import Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
+    from bot.app import App
     from memory.log.sessions import Session
     from memory.store.database import Database
     from tests.conftest import OpenApp
@@ -400,3 +402,60 @@ async def test_recall_shows_each_exchange_once_up_to_its_limit(store: Store, rec
     assert len(await recall.recall("lighthouse", session.owner, Filter(), 3)) == 3
     assert len(await recall.recall("lighthouse", session.owner, Filter(), 50)) == 5
     assert len(await recall.recall("lighthouse", None, Filter(kinds=["note"]), 50)) == 0
+
+
+async def test_sentence_is_quoted_once_however_often_it_was_said(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    await store.entries.add(session.owner, NewEntry("The lighthouse has a green door", name="door"))
+    for said in (
+        "Remember that the lighthouse has a green door",
+        "The lighthouse has a green door. Its keeper is Ivan.",
+    ):
+        await said_earlier(store, session, said, "Noted.")
+    text = "\n".join(await relevant(store, recall, session, "What about the lighthouse door and its keeper?"))
+    assert text.count("green door") == 1
+    assert "Its keeper is Ivan." in text
+
+
+async def test_quoted_message_is_not_recalled_again(app: App, person: Person, model: ModelServer) -> None:
+    model.otherwise = lambda _: Says("Fine.")
+    await person.says("The lighthouse of Odesa has a green door")
+    await person.says("/new")
+    quoted = Passage("User: The lighthouse of Odesa has a green door")
+    arrival = Arrival(
+        person.address, "Which door has the lighthouse?", Provenance.TYPED, app.clock(), person.channel, quoted=quoted
+    )
+    model.script(Says("A green one."))
+    await app.runner.submit(arrival)
+    await app.runner.idle(person.address.session_id)
+    added = model.requests[-1].added
+    assert added.partition("Now: ")[0].count("has a green door") == 1
+
+
+async def test_memory_is_not_said_again_next_to_the_message_that_asked_for_it(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.otherwise = lambda _: Says("Fine.")
+    await person.says("Remember that the lighthouse of Odesa has a green door")
+    async with app.database.transaction() as connection:
+        await connection.execute("UPDATE entries SET line = NULL")
+    (app.memory.files.folder(person.address.owner) / "MEMORY.md").write_text("")
+    await person.says("/new")
+    await person.says("Which door has the lighthouse of Odesa?")
+    assert model.requests[-1].added.partition("Now: ")[0].count("has a green door") == 1
+
+
+async def test_foreign_recall_makes_no_answer_from_own_words_foreign(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await person.says("The keeper of the lighthouse is Ivan Franko from Odesa")
+    await person.says("/new")
+    await person.says("The lighthouse sells golden tickets", Provenance.FORWARDED)
+    await person.says("/new")
+    model.script(Says("The keeper Ivan Franko comes from Odesa."), Says("It sells golden tickets for the lighthouse."))
+    for _ in range(2):
+        await person.says("What do you know of the lighthouse, its keeper and tickets?")
+    assert "golden tickets" in model.requests[-2].added
+    rows = await app.database.rows("SELECT provenance FROM messages WHERE role = 'assistant' ORDER BY id DESC LIMIT 2")
+    assert [row["provenance"] for row in rows] == ["foreign", None]

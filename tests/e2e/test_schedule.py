@@ -139,7 +139,7 @@ async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
     model.otherwise = lambda _: Says("Fine.")
-    report = "_Memory tidied; archived as faded: likes-green-tea. Nothing was deleted (/undo takes it back)._"
+    report = '_Memory tidied; archived as faded: "Likes green tea". Nothing was deleted (/undo takes it back)._'
     async with start() as app:
         await remembers(app, "Likes green tea")
         await app.jobs.weekly.run_if_due()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from memory.search.search import Filter
@@ -60,3 +61,59 @@ async def test_part_with_an_answer_cut_off_is_written_once(app: App, person: Per
     await app.jobs.consolidation.run_pending()
     text = (app.memory.files.folder(person.address.owner) / "HISTORY.md").read_text()
     assert text.count("Part ") == text.count("Part 1.") == 1
+
+
+def told(number: int, quote: str) -> dict[str, object]:
+    """Return a fact as an extractor gives it."""
+    return {"subject": quote, "fact": f"The user said: {quote}", "kind": "fact", "message": number, "quote": quote}
+
+
+async def test_only_what_a_cut_off_answer_left_unread_is_asked_again(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    """The first try at `/new` is cut off in the facts, after those of the first exchange."""
+
+    def answer(request: ChatRequest) -> Says:
+        prompt = str(request.messages[0]["content"]).partition("## Conversation to Process")[2]
+        said = re.findall(r"^\[(\d+)\] user: (.*)$", prompt, re.MULTILINE)
+        facts = [told(int(number), text) for number, text in said]
+        whole = json.dumps({"history_entry": f"Part {len(model.consolidations)}.", "facts": facts, "forget": []})
+        return Says(whole[: whole.rindex(said[-1][1])] if len(model.consolidations) == 1 else whole)
+
+    model.consolidation = answer
+    for text in ("I keep bees on the roof.", "I play the cello in a band."):
+        await person.says(text)
+    await person.says("/new")
+    await app.jobs.consolidation.run_pending()
+    asked = [
+        str(request.messages[0]["content"]).partition("## Conversation to Process")[2]
+        for request in model.consolidations
+    ]
+    assert [("user: I keep bees" in text, "user: I play" in text) for text in asked] == [(True, True), (False, True)]
+    entries = await app.memory.entries.list(person.address.owner)
+    assert sum("bees" in entry.content for entry in entries) == sum("cello" in entry.content for entry in entries) == 1
+    text = (app.memory.files.folder(person.address.owner) / "HISTORY.md").read_text()
+    assert text.count("Part ") == text.count("Part 1.") == 1
+
+
+async def test_cut_off_first_try_without_facts_is_asked_in_halves(app: App, person: Person, model: ModelServer) -> None:
+    def answer(request: ChatRequest) -> Says:
+        whole = json.dumps({"history_entry": f"Part {len(model.consolidations)}.", "facts": [], "forget": []})
+        return Says(
+            '{"history_entry": "Part 1.", "facts": [{"subject": "be' if len(model.consolidations) == 1 else whole
+        )
+
+    model.consolidation = answer
+    for text in ("I keep bees on the roof.", "I play the cello in a band."):
+        await person.says(text)
+    await person.says("/new")
+    await app.jobs.consolidation.run_pending()
+    asked = [
+        str(request.messages[0]["content"]).partition("## Conversation to Process")[2]
+        for request in model.consolidations
+    ]
+    assert [("user: I keep bees" in text, "user: I play" in text) for text in asked] == [
+        (True, True),
+        (True, False),
+        (False, True),
+    ]

@@ -34,7 +34,7 @@ GERMAN = {
     "**Reminder**: {text}": "**Erinnerung**: {text}",
     "This ends on {day}.": "Das endet am {day}.",
     "Memory tidied; {what}. Nothing was deleted (/undo takes it back).": "Aufgeräumt; {what}.",
-    "merged as duplicates: {names}": "gleich waren {names}",
+    "merged as duplicates: {contents}": "gleich waren {contents}",
     "The model {model} gave an empty answer twice: send /retry or rephrase.": "{model} schwieg zweimal.",
 }
 
@@ -110,7 +110,7 @@ async def test_a_reminder_and_the_offer_of_one_come_in_the_language_of_the_chat(
     ends = datetime(2026, 3, 1, tzinfo=UTC)
     passport = NewEntry("The passport ends", name="passport", kind=Kind.FACT, valid_until=ends)
     await memory_of(app).entries.add(OWNER, passport)
-    await memory_of(app).near_dates.offer()
+    await app.memory.near_dates.offer()
     assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
     await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
     clock.forward(hours=1)
@@ -132,6 +132,6 @@ async def test_what_the_weekly_tidying_did_is_told_in_the_language_of_each_chat(
         assert await app.jobs.weekly.run_if_due()
         told = [(await memory.notices.waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
     assert told == [
-        "Aufgeräumt; gleich waren green tea.",
-        "Memory tidied; merged as duplicates: green tea. Nothing was deleted (/undo takes it back).",
+        'Aufgeräumt; gleich waren "I like green tea".',
+        'Memory tidied; merged as duplicates: "I like green tea". Nothing was deleted (/undo takes it back).',
     ]

@@ -45,7 +45,7 @@ async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_
             clock.forward(days=7)
             assert await app.jobs.weekly.run_if_due()
             if week % 6 == 0:
-                model.script(Calls((("memory_recall", {"query": "gate code"}),)), Says("Fine."))
+                model.script(Calls((("memory_recall", {"query": "gate code"}),)), Says(f"{USED}."))
             await person.says("/new")
             said = await person.says(f"What about a walk in week {week}?")
             if "archived" in said:
@@ -58,7 +58,7 @@ async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_
         assert seen[RULE] == seen[USED] == [True] * WEEKS
         assert [at for at, _ in told] == [began + timedelta(weeks=43)]  # 299 days are 42.7 weeks
         assert told[0][1] == (
-            "Fine.\n\n_Memory tidied; archived as faded: old. Nothing was deleted (/undo takes it back)._"
+            f'{USED}.\n\n_Memory tidied; archived as faded: "{UNUSED}". Nothing was deleted (/undo takes it back)._'
         )
         assert UNUSED in await person.says("/recall bicycle")
         assert (await archived_at(app))[RULE] is None

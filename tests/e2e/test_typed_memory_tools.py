@@ -13,7 +13,7 @@ from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
-from tests.support.servers.model import Says
+from tests.support.servers.model import Calls, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER, entries, use
 
@@ -188,30 +188,53 @@ async def test_recall_keeps_to_its_tokens(person: Person, model: ModelServer, st
     assert len(answers[-1].splitlines()) > 4
 
 
-async def test_each_recall_counts_once_a_turn_and_messages_do_not(
+async def test_memory_counts_once_a_turn_if_the_answer_uses_it(
     app: App, person: Person, model: ModelServer, store: Store
 ) -> None:
     await store.entries.add(OWNER, NewEntry("the lighthouse is white", name="colour"))
-    await store.entries.add(OWNER, NewEntry("the keeper of the lighthouse", name="keeper", kind=Kind.FACT))
+    await store.entries.add(OWNER, NewEntry("the keeper of the lighthouse is Ivan", name="keeper", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("the boat is blue", name="boat"))
     twice = ("memory_recall", {"query": "lighthouse"}), ("memory_recall", {"query": "the lighthouse"})
     await use(person, model, *twice, say="what of the lighthouse and the boat")
-    assert await counts(store) == {"colour": 2, "keeper": 2, "boat": 1}
-    await use(person, model, *twice, ("memory_recall", {"query": "boat", "kind": "message"}))
-    assert await counts(store) == {"colour": 3, "keeper": 3, "boat": 1}
+    assert await counts(store) == {"colour": 1, "keeper": 1, "boat": 1}
+    model.script(*(Calls((call,)) for call in twice), Says("It is white."))
+    await person.says("what colour has the lighthouse, and who is the keeper")
+    assert await counts(store) == {"colour": 2, "keeper": 1, "boat": 1}
     changed = await app.database.value("SELECT count(*) FROM entries WHERE last_reinforced_at > created_at")
     assert changed == 0
     assert await person.says("/undo") == "Undone: the boat is blue"
 
 
-async def test_only_what_recall_shows_is_counted(person: Person, model: ModelServer, store: Store) -> None:
-    for number in range(5):
-        await store.entries.add(OWNER, NewEntry("lighthouse " * 20, name=f"n{number}"))
-    answers = await use(person, model, ("memory_recall", {"query": "lighthouse", "tokens": 150}))
-    shown = answers[0].count("- [")
-    assert answers[0].endswith(f"({5 - shown} more: page=2)")
-    assert 0 < shown < 5
-    assert sorted((await counts(store)).values()) == [1] * (5 - shown) + [2] * shown
+async def test_memory_in_the_request_is_used_only_if_the_answer_says_it(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    for name, text in (
+        ("sister", "The user's sister Hanna lives in Graz."),
+        ("dog", "The user's dog Rex is a beagle."),
+    ):
+        await store.entries.add(OWNER, NewEntry(text, name=name, kind=Kind.FACT))
+    model.script(Says("Nice that you ask."), Says("She lives in Graz."), Says("Your sister is fine."))
+    for _ in range(3):
+        await person.says("Where does my sister live, and what is my dog?")
+    assert "Rex is a beagle" in model.requests[-1].prompt
+    assert await counts(store) == {"sister": 2, "dog": 1}
+
+
+async def test_line_of_memory_md_counts_as_used_by_its_entry(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("Remember that my bank is called Sparkbank")
+    model.script(Says("Yes, of course."), Says("It is Sparkbank."))
+    for expected in (1, 2):
+        await person.says("/new")
+        await person.says("Which bank do I have?")
+        assert await app.database.value("SELECT max(reinforcement_count) FROM entries") == expected
+
+
+async def test_private_talk_counts_no_use(app: App, person: Person, model: ModelServer, store: Store) -> None:
+    await store.entries.add(OWNER, NewEntry("The user's sister Hanna lives in Graz.", name="sister", kind=Kind.FACT))
+    await person.says("/private")
+    model.script(Says("Hanna lives in Graz."))
+    await person.says("Where does my sister live?")
+    assert await counts(store) == {"sister": 1}
 
 
 async def test_an_episode_is_found_by_its_tags_and_its_outcome_and_shows_it(
@@ -304,7 +327,7 @@ async def test_consolidate_tidies_reports_and_is_undone(person: Person, model: M
         await store.entries.add(OWNER, NewEntry("The office is in Kyiv", name=name, kind=Kind.FACT))
     before = await store.entries.list(OWNER)
     answers = await use(person, model, ("memory_consolidate", {}))
-    assert answers[0].startswith("Memory tidied; merged as duplicates: two. Nothing was deleted")
+    assert answers[0].startswith('Memory tidied; merged as duplicates: "The office is in Kyiv". Nothing was deleted')
     assert await person.says("/undo") == "Restored: The office is in Kyiv"
     assert await store.entries.list(OWNER) == before
 

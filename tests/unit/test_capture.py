@@ -13,7 +13,9 @@ from benchmarks.capture import REGISTERS, SENTENCES, read_labels
 from memory.capture.capture import (
     LONGEST_CAPTURE,
     MOST_CAPTURES,
+    candidates,
     captured,
+    proposed,
     restated,
 )
 from memory.capture.classifier import CaptureKind
@@ -588,3 +590,45 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
 )
 def test_what_is_left_out_leaves_no_comma_behind(text: str) -> None:
     assert [one.text.rstrip(".") for one in captured(text)] == ["I'm allergic to peanuts"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "shopping list: milk, eggs",
+        "My shopping list: milk, eggs and I need bread",
+        "add milk to the list",
+        "I have milk and eggs on my shopping list",
+        "To-do list: call my sister, pay the rent",
+        "todo: call my dentist",
+        "Shopping list:\n- milk\n- my favourite cheese\nI like eggs",
+        "Packing list\nmy glasses\nmy vitamins",
+        "Einkaufsliste: Milch, Eier",
+        "Füge Milch zur Einkaufsliste hinzu",
+        "Setz meine Vitamine auf die Liste",
+        "Lista de la compra: leche, huevos",
+        "Añade leche a la lista",
+        "Liste de courses : lait, œufs",
+        "Ajoute du lait à ma liste",
+        "Список покупок: молоко, мой любимый сыр",
+        "Добавь молоко в список",
+        "Список: хлеб, я люблю сыр",
+        "Список справ: зателефонувати сестрі",
+        "Додай молоко до списку покупок",
+        "购物清单：牛奶，鸡蛋",
+        "把牛奶加到清单里",
+    ],
+)
+def test_list_requests_are_no_candidates(said: str) -> None:
+    assert (captured(said), proposed(said), candidates(said)) == ([], [], ())
+
+
+@pytest.mark.parametrize(
+    "said", ["I prefer lists over long texts", "Always answer with a list", "I have three kids: Tom, Ben and Ann"]
+)
+def test_statement_that_names_a_list_is_a_candidate(said: str) -> None:
+    assert [capture.text for capture in proposed(said)] == [said]
+
+
+def test_fact_next_to_a_list_request_is_a_candidate() -> None:
+    assert [c.text for c in proposed("I'm allergic to nuts. Add milk to the list.")] == ["I'm allergic to nuts."]

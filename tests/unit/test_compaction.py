@@ -24,11 +24,11 @@ from memory.log.compaction import (
     extract,
     format_transcript,
 )
-from memory.messages import Completion, Message, Role, complete_groups
+from memory.messages import Completion, Message, Provenance, Role, complete_groups
 from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
 from tests.support.servers.model import Says as Reply
-from tests.support.talk import Store, assistant, calls, result, system, user
+from tests.support.talk import NOON, Store, assistant, calls, result, system, user
 
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, Summarizer
@@ -441,3 +441,55 @@ async def test_removing_the_newest_archive_brings_back_the_summary_before_it(
     prompt = str(model.requests[-1].messages[0]["content"])
     assert "[Conversation summary]\nSummary 0." in prompt
     assert "question 1" not in model.requests[-1].prompt.partition("# Relevant")[0]
+
+
+@dataclass(slots=True)
+class Repeats:
+    """A summariser that repeats what it is shown, and keeps that."""
+
+    seen: list[tuple[str | None, str]] = field(default_factory=list)
+
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
+        self.seen.append((earlier, transcript))
+        return Completion(" / ".join([*([earlier] if earlier else []), *transcript.splitlines()]))
+
+
+def told(text: str, provenance: Provenance) -> Message:
+    return Message(Role.USER, text, NOON, provenance=provenance)
+
+
+async def test_owners_own_task_leaves_the_summary_trusted(store: Store, session: Session) -> None:
+    for n in range(4):
+        answer = Message(Role.ASSISTANT, f"Sunny {n}.", NOON, provenance=Provenance.TASK)
+        await store.turn(session, told("Tell me the weather", Provenance.TASK), answer)
+    await service(store, Repeats()).compact(session, 1)
+    transcript = await store.sessions.transcript(session.id)
+    assert transcript.summary_provenance is Provenance.TYPED
+    assert transcript.summaries == (transcript.summary, None)
+
+
+async def test_summary_keeps_the_words_of_others_in_a_passage_of_their_own(store: Store, session: Session) -> None:
+    summarizer = Repeats()
+    compaction = service(store, summarizer)
+    await store.exchange(session, "I live in Lviv", "Noted.")
+    await store.turn(session, told("Buy gold now", Provenance.FORWARDED), assistant("An advert."))
+    await store.exchange(session, "I like tea", "Noted.")
+    for _ in range(2):
+        await store.exchange(session, "And so on", "Yes.")
+        await compaction.compact(session, 1)
+        own, of_others = (await store.sessions.transcript(session.id)).summaries
+        assert own is not None
+        assert of_others is not None
+        assert "Lviv" in own
+        assert ("gold" in own, "gold" in of_others, "tea" in of_others) == (False, True, False)
+        await store.exchange(session, "I drink coffee too", "Noted.")
+        await store.exchange(session, "Well then", "Yes.")
+    assert len(summarizer.seen) == 3  # nothing new of others came before the second compaction
+
+
+async def test_summary_of_a_former_version_is_all_of_others(store: Store, session: Session) -> None:
+    await store.exchange(session, "I live in Lviv", "Noted.")
+    transcript = replace(
+        await store.sessions.transcript(session.id), summary="They spoke.", summary_provenance=Provenance.FOREIGN
+    )
+    assert transcript.summaries == (None, "They spoke.")

@@ -12,14 +12,18 @@ import pytest
 
 from memory.errors import StoreError, explain
 from memory.store.database import Database
+from memory.store.entry import Kind, Nature, NewEntry
+from memory.store.forgotten import forgotten_words
 from memory.store.integrity import inspect_database
 from memory.store.schema import FIRST_FORMAT, MIGRATIONS, NEWEST_FORMAT
+from tests.support.talk import Store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from memory.store.schema import Migration
+    from tests.support.fakes import FakeClock
 
 LINES: tuple[Migration, ...] = (("CREATE TABLE lines (text TEXT NOT NULL)",),)
 
@@ -71,6 +75,81 @@ async def test_states_archived_by_earlier_versions_come_back(tmp_path: Path) -> 
     rows = await database.rows("SELECT content, archived_at, nature FROM entries ORDER BY id")
     await database.close()
     assert [tuple(row) for row in rows] == [("Lives in Lviv", None, "state"), ("Lives in Kyiv", "2026", "state")]
+
+
+async def _of_first_release(path: Path) -> None:
+    """Make a database of 0.1.0, with a message and memories of two owners."""
+    first = await Database.open(path, ())
+    async with first.transaction() as connection:
+        for owner, text in ((1, "I live in Lviv"), (2, "I keep bees")):
+            await connection.execute("INSERT INTO owners (name) VALUES (?)", (f"telegram:{owner}",))
+            await connection.execute(
+                "INSERT INTO sessions (id, channel, chat_id, owner, created_at, updated_at)"
+                " VALUES (?, 'telegram', ?, ?, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')",
+                (f"telegram:{owner}", owner, f"telegram:{owner}"),
+            )
+            await connection.execute(
+                "INSERT INTO conversations (session_id, owner_id, started_at)"
+                " VALUES (?, ?, '2026-01-01T00:00:00.000Z')",
+                (f"telegram:{owner}", owner),
+            )
+            await connection.execute(
+                "INSERT INTO turns (conversation_id, outcome, started_at, finished_at)"
+                " VALUES (?, 'answered', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')",
+                (owner,),
+            )
+            await connection.execute(
+                "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, created_at)"
+                " VALUES (?, ?, 'user', ?, 'Ann', 'typed', '2026-01-01T00:00:00.000Z')",
+                (owner, owner, text),
+            )
+            await connection.execute(
+                "INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at,"
+                " line, source_message_id)"
+                " VALUES (?, 'fact', ?, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', 'capture',"
+                " '2026-01-01T00:00:00.000Z', ?, ?)",
+                (owner, text, f"- {text}", owner),
+            )
+            await connection.execute(
+                "INSERT INTO names (owner_id, key, entry_id, name, is_alias) VALUES (?, 'home', ?, 'home', 0)",
+                (owner, owner),
+            )
+            await connection.execute("INSERT INTO speakers VALUES (?, 'ann', '5')", (owner,))
+    await first.close()
+
+
+async def test_upgrade_from_first_release_makes_every_memory_a_state(tmp_path: Path, clock: FakeClock) -> None:
+    await _of_first_release(tmp_path / "mneme.db")
+    database = await Database.open(tmp_path / "mneme.db", clock=clock)
+    store = Store.over(database, clock)
+    (entry,) = await store.entries.list("telegram:1")
+    assert (entry.content, entry.nature, entry.line) == ("I live in Lviv", Nature.STATE, "- I live in Lviv")
+    await store.entries.add("telegram:1", NewEntry("Allergic to nuts", kind=Kind.FACT, nature=Nature.VITAL))
+    plan = await database.rows(
+        "EXPLAIN QUERY PLAN SELECT id FROM entries WHERE owner_id = 1 AND (line IS NOT NULL OR nature = 'vital')"
+    )
+    await database.close()
+    assert "entries_on_page" in str([row["detail"] for row in plan])
+
+
+async def test_upgrade_from_first_release_lets_words_be_forgotten(tmp_path: Path, clock: FakeClock) -> None:
+    await _of_first_release(tmp_path / "mneme.db")
+    database = await Database.open(tmp_path / "mneme.db", clock=clock)
+    assert not await forgotten_words(database.rows, "telegram:1")
+    await Store.over(database, clock).entries.remove("telegram:1", "home")
+    words = await forgotten_words(database.rows, "telegram:1")
+    assert words.forbids("The user lives in Lviv.", "I live in Lviv", None)
+    assert not await forgotten_words(database.rows, "telegram:2")
+    await database.close()
+
+
+async def test_upgraded_schema_is_that_of_a_new_database(tmp_path: Path) -> None:
+    await _of_first_release(tmp_path / "old.db")
+    upgraded, new = await Database.open(tmp_path / "old.db"), await Database.open(tmp_path / "new.db")
+    assert await schema_of(upgraded) == await schema_of(new)
+    assert await upgraded.value("SELECT name FROM speakers WHERE owner_id = 1") is None
+    for database in (upgraded, new):
+        await database.close()
 
 
 async def test_a_migration_that_fails_leaves_the_former_version(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.facts.fact import CheckedFact, Fact
+from memory.facts.fact import CheckedFact, Doubt, Fact
 from memory.facts.fact_store import FactStore, Learned
 from memory.search.search import Search
-from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
+from memory.store.entry import Author, Kind, Nature, NewEntry, Operation, Priority
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
 from tests.support.talk import Store, ledger_over
@@ -282,3 +282,41 @@ async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(fac
     await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
     current = [entry for entry in await store.entries.list(ANN) if entry.superseded_by is None]
     assert [entry.content for entry in current] == ["The user has a cat named Pepper."]
+
+
+@pytest.mark.parametrize("first_message", [7, 8])
+async def test_kind_of_a_capture_is_corrected_by_the_fact(facts: Facts, store: Store, first_message: int) -> None:
+    """The capture is of the same messages as the fact, or of earlier ones that the fact repeats."""
+    said = NewEntry("Anna has her birthday on 4 March", kind=Kind.DECISION, author=Author.CAPTURE, source_message_id=7)
+    await store.entries.add(ANN, said)
+    fact = confirmed("anna: birthday", "Anna's birthday is on 4 March.", Kind.FACT)
+    repeats = await facts.related(ANN, [fact.fact], first_message)
+    await facts.learn(ANN, [replace(fact, repeats=repeats)], first_message)
+    (entry,) = await store.entries.list(ANN)
+    assert (entry.kind, entry.priority) == (Kind.FACT, "normal")
+
+
+async def test_captured_rule_stays_a_rule_when_rewritten(facts: Facts, store: Store) -> None:
+    rule = NewEntry("Never deploy on Fridays", kind=Kind.POLICY, author=Author.CAPTURE, source_message_id=7)
+    wish = NewEntry(
+        "Always answer in German",
+        kind=Kind.PREFERENCE,
+        priority=Priority.HIGH,
+        author=Author.CAPTURE,
+        source_message_id=7,
+    )
+    for new in (rule, wish):
+        await store.entries.add(ANN, new)
+        fact = confirmed(new.content, f"{new.content}, please.", Kind.FACT)
+        repeats = [one for one in await facts.related(ANN, [fact.fact], 7) if one.text == new.content]
+        await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
+    assert {entry.kind for entry in await store.entries.list(ANN)} == {Kind.POLICY, Kind.PREFERENCE}
+
+
+async def test_doubted_fact_leaves_the_kind_of_a_capture(facts: Facts, store: Store) -> None:
+    said = NewEntry("We take the train", kind=Kind.DECISION, author=Author.CAPTURE, source_message_id=7)
+    await store.entries.add(ANN, said)
+    fact = replace(confirmed("travel", "They take the train.", Kind.FACT), doubt=Doubt.UNCLEAR)
+    repeats = await facts.related(ANN, [fact.fact], 7)
+    await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
+    assert {entry.content: entry.kind for entry in await store.entries.list(ANN)}["We take the train"] == Kind.DECISION

@@ -271,14 +271,14 @@ async def test_an_import_has_the_strengths_of_the_export(
         await other.close()
 
 
-async def test_the_command_recall_counts_once_for_each_entry_that_it_shows(app: App, person: Person) -> None:
+async def test_command_recall_counts_nothing_as_used(app: App, person: Person) -> None:
     await person.says("/remember The lighthouse is white")
     await person.says("/remember The lighthouse has a keeper")
     await person.says("/remember The boat is blue")
     await person.says("the lighthouse stands in Odesa")
     await person.says("/recall lighthouse")
     counts = await app.database.rows("SELECT content, reinforcement_count AS count FROM entries ORDER BY id")
-    assert [row["count"] for row in counts] == [2, 2, 1]
+    assert [row["count"] for row in counts] == [1, 1, 1]
     assert await person.says("/undo") == "Undone: The boat is blue"
 
 

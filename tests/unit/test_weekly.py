@@ -64,7 +64,7 @@ async def test_of_duplicates_the_stronger_keeps_its_name_and_the_others_become_a
     strong = await remembered(store, fact("likes green tea.", "strong"), count=4, days=20)
     other = await remembered(store, fact("Green tea he likes", "other"), count=1, days=30)
     assert (await weekly.run(OWNER)).summary == (
-        "Memory tidied; merged as duplicates: weak; promoted as recurring: strong."
+        'Memory tidied; merged as duplicates: "likes green tea"; promoted as recurring: "likes green tea".'
         " Nothing was deleted (/undo takes it back)."
     )
     kept = await store.entries.get(OWNER, "strong")
@@ -162,7 +162,8 @@ async def test_only_what_has_faded_is_archived_and_rules_never_are(store: Store,
     done = await weekly.run(OWNER)
     assert sorted(entry.name for entry in done.archived) == ["faded", "read", "taste"]
     assert done.summary == (
-        "Memory tidied; archived as faded: faded, taste, read. Nothing was deleted (/undo takes it back)."
+        'Memory tidied; archived as faded: "The old bicycle broke", "Liked the dark colours", "Obey the letter".'
+        " Nothing was deleted (/undo takes it back)."
     )
     assert (await store.entries.get(OWNER, "faded")).archived_at == store.clock()
     assert [hit.name for hit in await Search(store.database).find("bicycle", OWNER)] == ["fresh", "faded"]
@@ -197,6 +198,12 @@ async def a_bit_of_everything(store: Store) -> None:
     await remembered(store, fact("Works as a nurse", "work"), count=12)
 
 
+async def test_report_quotes_a_long_memory_shortened(store: Store, weekly: WeeklyConsolidation) -> None:
+    await remembered(store, _event("Walked\n" + "along the river " * 9, "walk"), days=400)
+    summary = (await weekly.run(OWNER)).summary
+    assert 'archived as faded: "Walked along the river along the river along the river along…".' in summary
+
+
 async def test_one_undo_takes_everything_back_with_the_names(
     store: Store, weekly: WeeklyConsolidation, undo: Undo
 ) -> None:
@@ -204,8 +211,9 @@ async def test_one_undo_takes_everything_back_with_the_names(
     before = await everything(store.database)
     done = await weekly.run(OWNER)
     assert done.summary == (
-        "Memory tidied; merged as duplicates: tea 1, tea 0, lake 1 and 1 more;"
-        " archived as faded: bicycle 0, bicycle 1, bicycle 2 and 2 more; promoted as recurring: tea 2, work."
+        'Memory tidied; merged as duplicates: "Likes green tea", "A walk by the lake"; archived as faded:'
+        ' "The bicycle 0 broke", "The bicycle 1 broke", "The bicycle 2 broke" and 2 more; promoted as recurring:'
+        ' "Likes green tea", "Works as a nurse".'
         " Nothing was deleted (/undo takes it back)."
     )
     assert len(await everything(store.database)) >= len(before)

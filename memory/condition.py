@@ -1,0 +1,82 @@
+"""The condition of a memory: a full MEMORY.md, rules that may contradict each other, what has faded or is archived."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.facts.corrections import may_contradict
+from memory.store.entry import TYPED_KINDS
+from memory.store.entry_rows import LIVE
+
+if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.facts.corrections import Corrections
+    from memory.files.markdown import MarkdownFiles
+    from memory.store.database import Database
+    from memory.store.decay import Decay
+    from memory.store.entry import Entry
+
+FULL_SHARE = 0.95
+"""The share of its limit from which MEMORY.md counts as full. What the program writes fills less of it."""
+_KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The condition of an owner's memory.
+
+    Attributes:
+        size: The bytes of MEMORY.md.
+        limit: The bytes that it may have.
+        contradicting: Pairs of rules that may contradict each other, the newest first.
+        faded: How many memories no longer come up unasked.
+        archived: How many memories stand in no prompt any more.
+    """
+
+    size: int
+    limit: int
+    contradicting: tuple[tuple[Entry, Entry], ...]
+    faded: int
+    archived: int
+
+    @property
+    def is_full(self) -> bool:
+        return self.size >= self.limit * FULL_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionReport:
+    """Reads the condition of a memory from the store and the files."""
+
+    database: Database
+    files: MarkdownFiles
+    corrections: Corrections
+    decay: Decay
+    limit: int
+    clock: Clock
+
+    async def of(self, owner: str) -> Condition:
+        rules = await self.corrections.rules(owner)
+        pairs = itertools.combinations(rules, 2)
+        rows = await self.database.rows(
+            "SELECT kind, reinforcement_count, last_reinforced_at FROM entries e WHERE owner_id ="
+            f" (SELECT id FROM owners WHERE name = ?) AND kind IN ({_KINDS}) AND {LIVE} AND nature <> 'vital'",
+            (owner,),
+        )
+        archived = await self.database.value(
+            "SELECT count(*) FROM entries WHERE owner_id = (SELECT id FROM owners WHERE name = ?)"
+            " AND archived_at IS NOT NULL AND deleted_at IS NULL AND superseded_by IS NULL",
+            (owner,),
+        )
+        return Condition(
+            len((await self.files.read_long_term(owner)).encode()),
+            self.limit,
+            tuple((one, other) for one, other in pairs if may_contradict(one.content, other.content)),
+            self.decay.count_faded(rows, self.clock()),
+            int(archived),
+        )
+
+    async def owners(self) -> list[str]:
+        return [row["name"] for row in await self.database.rows("SELECT name FROM owners ORDER BY id")]

@@ -1,0 +1,123 @@
+"""Asks a model which dates deserve an offer of a reminder, and how the reminder speaks to the user.
+
+Code finds memories with a date that comes near. Only a reader can say if there is anything to do before it: a passport
+has to be renewed, a sick leave ends by itself. Without a judgement nothing is offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import ContentFiltered
+from memory.facts.capture_look import details_of
+from memory.facts.fact import one_line
+from memory.facts.second_look import Judgement, PromptFn, always, answered, parse_verdicts
+from memory.text.speaking import names_user
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from datetime import date
+
+log = structlog.get_logger(__name__)
+
+MAX_TEXT_CHARS = 200
+MAX_CLAIMS = 12
+"""Dates that one request asks about, the nearest first."""
+_TASK = """\
+You check what a memory program is about to keep for its user: reminders that it wants to offer, because of dates in \
+its memory that come near. Today is {today}. Decide for each numbered claim, which is a memory with its date:
+"verdict": "follows" only where the user would thank you for a reminder: there is something to do, buy, prepare, \
+renew, pay, return, cancel or attend by then, or somebody close to them to congratulate; and it is the user's own \
+business and still ahead. "unclear" for everything else: a state that ends by itself (an illness, a leave, a trip, a \
+visit, a course, a habit, a trial of a thing); something that is over or was only supposed; the routine or the plan of \
+somebody else; the user's own birthday; a sad day; anything that needs no action; what another claim says, too.
+"text": the reminder as one short sentence that speaks to the user as "you", in the language with the code \
+{language}, with the date (without the year if it comes every year). It names people as the user does, and never says \
+"the user". It says what the memory says and what is to be done, no more.
+Return one JSON object: {{"1": {{"verdict": "follows", "text": "..."}}, "2": {{"verdict": "unclear"}}, ...}}
+"""
+_YEARLY, _ENDS = "every year, next on", "until"
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class DateClaim:
+    """A memory with a date that comes near.
+
+    Attributes:
+        text: The memory.
+        day: The next date.
+        is_yearly: Whether it comes every year.
+        own_words: The words in which the user said it, if they are known.
+    """
+
+    text: str
+    day: date
+    is_yearly: bool
+    own_words: str | None = None
+
+
+class OfferLook:
+    """Asks a model about dates.
+
+    Args:
+        ask: Asks the model.
+        is_reliable: Returns False if the judgement of the model is worth nothing.
+        seconds: The time for an answer.
+    """
+
+    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always, seconds: float = 60) -> None:
+        self._ask = ask
+        self._is_reliable = is_reliable
+        self._seconds = seconds
+
+    async def look(self, claims: Sequence[DateClaim], today: date, language: str) -> dict[int, str | None]:
+        """Return the text of the reminder for each place that was judged, or None if it is not to be offered.
+
+        Raises Postponed.
+        """
+        if not claims or not await self._is_reliable():
+            return {}
+        prompt = offer_prompt(claims, today, language)
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            completion = await answered(self._ask, prompt, deadline, "offers_not_judged")
+        except ContentFiltered:
+            log.warning("offers_filtered", claims=len(claims))
+            return {}
+        if completion is None:
+            return {}
+        details = details_of(completion.text)
+        return {
+            at: _text(claims[at], details.get(at + 1, {}).get("text"))
+            if verdict.judgement is Judgement.FOLLOWS and verdict.is_now
+            else None
+            for at, verdict in parse_verdicts(completion.text, len(claims), 0).items()
+        }
+
+
+def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
+    """Return the prompt about dates that come near."""
+    lines = [
+        f"{at}. {one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
+        for at, claim in enumerate(claims, 1)
+    ]
+    return "\n\n".join(
+        [_TASK.format(today=f"{today:%A %Y-%m-%d}", language=language), "## Claims\n" + "\n".join(lines)]
+    )
+
+
+def _text(claim: DateClaim, text: object) -> str | None:
+    """Return the model's text, the user's own words if it is unusable, or None if neither speaks to the user."""
+    wording = " ".join(text.split()) if isinstance(text, str) else ""
+    known = {*map(int, _NUMBER.findall(f"{claim.text} {claim.own_words or ''} {claim.day:%Y %m %d}"))}
+    # a number that is in no memory was made up
+    is_known = known.issuperset(map(int, _NUMBER.findall(wording)))
+    if wording and len(wording) <= MAX_TEXT_CHARS and is_known and not names_user(wording):
+        return wording
+    return claim.own_words if claim.own_words and not names_user(claim.own_words) else None
