@@ -219,7 +219,7 @@ class Reactions:
             self._begun[key] = asyncio.Event()
             self._tasks.start(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]), "reaction")
 
-    def show_begun(self, arrival: Arrival) -> None:
+    def hide_waiting(self, arrival: Arrival) -> None:
         """Remove the reaction, since the turn of the message starts."""
         if (event := self._begun.pop(_key(arrival), None)) is not None:
             event.set()
