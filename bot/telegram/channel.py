@@ -142,7 +142,7 @@ class TelegramChannel:
 
     def begins(self, arrival: Arrival) -> None:
         """Remove the reaction. From now on typing shows progress."""
-        self._reactions.show_begun(arrival)
+        self._reactions.hide_waiting(arrival)
 
     def speak(self, arrivals: list[Arrival], answer: str) -> None:
         if self._voice.wants(arrivals):
