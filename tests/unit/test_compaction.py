@@ -474,15 +474,14 @@ async def test_summary_keeps_the_words_of_others_in_a_passage_of_their_own(store
     await store.exchange(session, "I live in Lviv", "Noted.")
     await store.turn(session, told("Buy gold now", Provenance.FORWARDED), assistant("An advert."))
     await store.exchange(session, "I like tea", "Noted.")
-    for passage in (("Lviv", "gold"), ("coffee", "gold")):
+    for learned in ("Lviv", "coffee"):
         await store.exchange(session, "And so on", "Yes.")
         await compaction.compact(session, 1)
         own, of_others = (await store.sessions.transcript(session.id)).summaries
         assert own is not None
         assert of_others is not None
-        assert "Lviv" in own
-        assert passage[0] in own or passage[0] == "coffee"
-        assert ("gold" in own, "gold" in of_others, "tea" in of_others) == (False, True, False)
+        assert ("Lviv" in own, learned in own, "gold" in own) == (True, True, False)
+        assert ("gold" in of_others, "tea" in of_others) == (True, False)
         await store.exchange(session, "I drink coffee too", "Noted.")
         await store.exchange(session, "Well then", "Yes.")
     assert len(summarizer.seen) == 3  # nothing new of others came before the second compaction
