@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """Lines of MEMORY.md: those that a prompt hides, those written today, and those of vital memories.
+    """Lines of MEMORY.md: those that a prompt hides, those written this week, and those of vital memories.
 
     Each vital one comes with whether it was written into the file. If it is not there any more, a person deleted it.
     """
@@ -195,16 +196,17 @@ class Activation:
             turns: The turns of the conversation. What was captured of them it says itself.
             today: The beginning of the owner's day.
         """
+        week = today - timedelta(days=today.weekday())
         rows = await self._database.rows(
             f"SELECT e.line, e.content, e.nature = 'vital' AND {LIVE} AND e.trusted AS is_vital,"
-            " e.created_at >= :today AS is_fresh, coalesce(e.valid_until <= present(), 0) AS is_over,"
+            " e.created_at >= :week AS is_fresh, coalesce(e.valid_until <= present(), 0) AS is_over,"
             # what the running turn has captured cites no message yet
             " e.author = 'capture' AND coalesce(m.turn_id IN (SELECT value FROM json_each(:turns)),"
             " e.created_at >= :today) AS is_visible"
             " FROM entries e LEFT JOIN messages m ON m.id = e.source_message_id"
             f" WHERE e.owner_id = {_OWNER_ID} AND (e.line IS NOT NULL OR e.nature = 'vital')"
             " AND e.superseded_by IS NULL AND e.deleted_at IS NULL ORDER BY e.id",
-            {"owner": owner, "turns": json.dumps([*turns]), "today": to_text(today)},
+            {"owner": owner, "turns": json.dumps([*turns]), "today": to_text(today), "week": to_text(week)},
         )
         hidden = {row["line"] for row in rows if row["is_over"] or row["is_visible"]}
         return PageLines(

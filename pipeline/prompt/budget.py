@@ -129,18 +129,19 @@ class Budget:
 
 def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
     """Cut memory to `tokens`: MEMORY.md keeps its beginning, daily notes keep their newest lines."""
-    # MEMORY.md gets at most half. Today's notes and those of all other days get half of the rest each. Tokens that one
-    # part doesn't need go to the others.
+    # MEMORY.md gets at most half. Of the rest, today's notes have a quarter for themselves, or half if they are longer,
+    # and what the other days don't need. Today's notes grow with every conversation. If the other days gave way to them
+    # line by line, the prompt cache would lose those days each time.
     long_term = budget.cut(memory.long_term, tokens // 2)
     # Round to steps, since the estimate and today's notes change with every message, and a cut that moves invalidates
     # the prompt cache.
     step = _step(tokens)
     remaining = max(0, tokens - _round_up(budget.text(long_term), step))
-    today_cost = _round_up(budget.text(memory.today), step)
+    reserved = remaining // 4 if budget.text(memory.today) <= remaining // 4 else remaining // 2
     costs = [budget.text(notes) for _, notes in memory.recent]
-    today = max(remaining // 2, remaining - sum(costs))
-    recent = _shares(costs, remaining - min(today, today_cost))
+    recent = _shares(costs, remaining - reserved)
     recent = [cost if share >= cost else share - share % (step // 4) for share, cost in zip(recent, costs, strict=True)]
+    today = remaining - sum(recent)
     return replace(
         memory,
         long_term=long_term,

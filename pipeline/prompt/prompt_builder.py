@@ -23,7 +23,7 @@ from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.questions import asked_in, asks
 from memory.search.search import NOTHING
 from pipeline.prompt.budget import fitted
-from pipeline.prompt.long_term import TODAY_HEADER, LongTermText, with_vital, without_hidden
+from pipeline.prompt.long_term import NEW_HEADER, LongTermText, with_vital, without_hidden
 from pipeline.prompt.prompts import (
     GUEST_HINT,
     MEMORY_HEADER,
@@ -218,7 +218,7 @@ class PromptBuilder:
                 pool, baseline, room // UNASKED_SHARE, budget.text, self._today(session).date(), visible_too
             )
         strong = [activated_memory.line for activated_memory in unasked]
-        sections = ["\n".join([TODAY_HEADER, *long_term.today])] if long_term.today else []
+        sections = ["\n".join([NEW_HEADER, *long_term.new])] if long_term.new else []
         sections += ["\n".join([UNASKED_HEADER, *strong])] if strong else []
         context = memory.to_context(*sections)
         log.info(f"Memory context: {len(context)} chars")

@@ -88,11 +88,11 @@ async def test_a_request_to_remember_leaves_the_beginning_of_the_prompt(
     await person.says("/new")
     await person.says("Hello again, my friend.")
     shown = system(model.requests[-1])
-    assert "## Learned Today\n- the spare key is with Olga" in shown
-    assert shown.index("- Lives in Kyiv") < shown.index("## Learned Today")
-    clock.forward(days=1)
+    assert "## Learned This Week\n- the spare key is with Olga" in shown
+    assert shown.index("- Lives in Kyiv") < shown.index("## Learned This Week")
+    clock.forward(days=7)
     await person.says("Good morning to you.")
-    assert "## Learned Today" not in system(model.requests[-1])
+    assert "## Learned This Week" not in system(model.requests[-1])
     assert "the spare key is with Olga" in system(model.requests[-1])
 
 
