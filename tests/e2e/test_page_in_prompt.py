@@ -80,7 +80,7 @@ async def test_a_request_to_remember_leaves_the_beginning_of_the_prompt(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await learn(app, "Lives in Kyiv")
-    clock.forward(days=1)
+    clock.forward(days=7)
     await person.says("Good morning, how are you?")
     await person.says("Remember that the spare key is with Olga.")
     await person.says("And what else is new?")
