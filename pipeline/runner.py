@@ -122,7 +122,7 @@ class Pipeline:
         self._owe = owe
         self._chain = _arrange(list(systems), order)
         self._observe = observe
-        self.places = TurnLimiter()
+        self.limiter = TurnLimiter()
         log.info("pipeline", systems=" -> ".join(f"{step.order} {step.system}" for step, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:
@@ -145,7 +145,7 @@ class Pipeline:
     async def _until_answer(self, turn: Turn) -> None:
         try:
             await self._run_phase(turn, Phase.INPUT)
-            async with self.places.slot():
+            async with self.limiter.slot():
                 await self._run_phase(turn, Phase.PREPARE)
             await self._run_phase(turn, Phase.ANSWER)
         except asyncio.CancelledError:

@@ -99,7 +99,7 @@ class InboxWorker:
         while True:
             await wait_at_most(self.arrived, min(self._seconds_to_sweep, SWEEP_INTERVAL_SECONDS))
             self.arrived.clear()
-            with self.runner.places.prioritized():
+            with self.runner.limiter.prioritized():
                 await self._sweep()
 
     async def _sweep(self) -> None:

@@ -63,7 +63,7 @@ class ReplyDelivery:
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
-        aside = await turn.channel.aside(_lines(alone), rows_of(alone)) if alone else None
+        aside = await turn.channel.prepare_private_reply(_lines(alone), rows_of(alone)) if alone else None
         if aside is not None:
             turn.notices = [notice for notice in turn.notices if not notice.alone]
         turn.reply = _reply(turn)
@@ -80,7 +80,7 @@ class ReplyDelivery:
             recalled_notes=tuple(dict.fromkeys((*turn.recalled_notes, *sorted(turn.recalled_entries)))),
             told_notices=tuple(notice.id for notice in waiting),
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
-            reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
+            reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
             aside=aside,
             noted=self._notes,
             task=task,
