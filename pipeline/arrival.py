@@ -106,7 +106,7 @@ GIVEN_UP = N_(
 MAX_QUOTED_CHARS = 80
 
 
-def given_up(arrivals: Iterable[Arrival]) -> str:
+def explain_given_up(arrivals: Iterable[Arrival]) -> str:
     """Return the notice for messages that crashed the program, with the beginning of their text."""
     words = " ".join(" ".join(arrival.text for arrival in arrivals)[:MAX_QUOTED_CHARS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)

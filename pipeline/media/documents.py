@@ -107,7 +107,7 @@ class DocumentReader:
 def _from_pages(name: str, pages: list[str], count: int) -> Document:
     parts = []
     for number, page in enumerate(pages, 1):
-        cut = pieces(f"{page.strip()}\n") if page.strip() else []
+        cut = split_text(f"{page.strip()}\n") if page.strip() else []
         for at, text in enumerate(cut, 1):
             parts.append(Part(f"page {number}" if len(cut) == 1 else f"page {number}, {at} of {len(cut)}", text))
     if not parts:
@@ -135,14 +135,14 @@ def _from_text(name: str, content: bytes) -> Document:
         text = text[:MAX_DOCUMENT_CHARS]
         about = f"{about}, of which I read {text.count(chr(10)):,}"
     parts, line = [], 1
-    for piece in pieces(text):
+    for piece in split_text(text):
         last = line + piece.removesuffix("\n").count("\n")
         parts.append(Part(f"line {line}" if line == last else f"lines {line} to {last}", piece))
         line += piece.count("\n")
     return Document(about, tuple(parts))
 
 
-def pieces(text: str) -> list[str]:
+def split_text(text: str) -> list[str]:
     """Split text into pieces, between lines if possible, or else between words. Joined, the pieces give the text."""
     results = []
     start = 0

@@ -71,7 +71,7 @@ def is_other_image(content: bytes) -> bool:
     return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
 
 
-def blind(model: str, name: str | None = None) -> str:
+def explain_no_vision(model: str, name: str | None = None) -> str:
     """Return the text that says that a model accepts no images.
 
     Args:
@@ -91,7 +91,7 @@ def blind(model: str, name: str | None = None) -> str:
     )
 
 
-def image_of(media: Media, content: bytes) -> Image:
+def to_model_image(media: Media, content: bytes) -> Image:
     """Return an image in the form that models accept. Raises MediaUnreadable."""
     mime_type = image_type(content)
     if mime_type is None:

@@ -127,7 +127,7 @@ class Budget:
         return [message for message in messages if message is question or id(message) in retained]
 
 
-def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
+def fit_memory(memory: Memory, tokens: int, budget: Budget) -> Memory:
     """Cut memory to `tokens`: MEMORY.md keeps its beginning, daily notes keep their newest lines."""
     # MEMORY.md gets at most half. Today's notes and those of all other days get half of the rest each. Tokens that one
     # part doesn't need go to the others.

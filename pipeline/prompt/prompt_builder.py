@@ -22,7 +22,7 @@ from memory.search.activation import UNASKED_SHARE
 from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.questions import asked_in, asks
 from memory.search.search import NOTHING
-from pipeline.prompt.budget import fitted
+from pipeline.prompt.budget import fit_memory
 from pipeline.prompt.long_term import TODAY_HEADER, LongTermText, with_vital, without_hidden
 from pipeline.prompt.prompts import (
     GUEST_HINT,
@@ -101,6 +101,7 @@ class Stable:
         unasked: The memories that are included because they are strong.
         shown: Everything from memory that the message contains.
         pool: The memories that may also be activated by the new message.
+        forgotten: The words that the user had forgotten.
         unreadable: A sentence that says why a file is missing.
         lines: All of these memories as plain lines, including MEMORY.md.
     """
@@ -236,14 +237,14 @@ class PromptBuilder:
     ) -> tuple[Memory, LongTermText]:
         """Return the files within their budget, and MEMORY.md as the prompt shows it."""
         if self.memories is None:
-            memory = fitted(memory, budget.memory, budget)
+            memory = fit_memory(memory, budget.memory, budget)
             return memory, LongTermText(memory.long_term)
         turns = {message.turn_id for message in visible.messages if message.turn_id is not None}
         lines = await self.memories.activation.page_lines(session.owner, turns, self._today(session))
         written = set(memory.long_term.splitlines())
         vital = [line for line, was_written in lines.vital if not was_written or line in written]
         divided = without_hidden(memory.long_term, lines)
-        memory = fitted(replace(memory, long_term=divided.whole), budget.memory, budget)
+        memory = fit_memory(replace(memory, long_term=divided.whole), budget.memory, budget)
         # Divide the text again, since lines of both parts may have been cut.
         long_term = with_vital(without_hidden(memory.long_term, lines), vital, budget)
         return replace(memory, long_term=long_term.text), long_term

@@ -56,7 +56,7 @@ _NOT_SHARED = N_("Noted for this chat alone, which is no part of the family: {co
 _A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
 
 MAX_OFFERED_MEMORIES = 3
-"""Memories that are offered to be deleted when the user asks to forget something or says that an answer is wrong."""
+"""Limit for the memories offered for deletion if the user asks to forget something or says that an answer is wrong."""
 MAX_SECRET_MESSAGE_CHARS = 300
 """Longer messages are not searched for secrets that the user tells the bot."""
 MAX_CORRECTABLE_MESSAGES = 3

@@ -49,12 +49,12 @@ class _Notes:
 
     async def note_add(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Keep a note that can be found later by search. Short, telling name."""
-        cited = await self._writes.cited(context, quote, content)
+        checked = await self._writes.check_quote(context, quote, content)
         new = NewEntry(
-            content, name=name, author=Author.MODEL, trusted=cited.trusted, source_message_id=cited.message_id
+            content, name=name, author=Author.MODEL, trusted=checked.trusted, source_message_id=checked.message_id
         )
         act = f"The user asks to keep this note, or says this: {content}"
-        if cited.quote is None or not await self._writes.asks_for(context, act, quote):
+        if checked.quote is None or not await self._writes.asks_for(context, act, quote):
             return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)
@@ -165,7 +165,7 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
         quote: Quote = "",
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
-        cited = await writes.cited(context, quote, f"{event} {outcome}")
+        checked = await writes.check_quote(context, quote, f"{event} {outcome}")
         new = NewEntry(
             event,
             stem="episode",
@@ -173,11 +173,11 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
             author=Author.MODEL,
             outcome=outcome or None,
             tags=tuple(tags),
-            trusted=cited.trusted,
-            source_message_id=cited.message_id,
+            trusted=checked.trusted,
+            source_message_id=checked.message_id,
         )
         act = f"The user asks to record this, or says that it happened: {event} {outcome}".rstrip()
-        if cited.quote is None or not await writes.asks_for(context, act, quote):
+        if checked.quote is None or not await writes.asks_for(context, act, quote):
             return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
         context.note_written(entry)
