@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from config.errors import ConfigurationError
 from config.gguf import trained_window
 from config.hub_files import HubFile, is_hub_name, parse_hub_file
-from config.prices import TELLING_PROVIDERS, Price, load_prices, provider_of, spellings
+from config.prices import TELLING_PROVIDERS, Price, find_provider, load_prices, spellings
 
 _WILD = re.compile(r"[*?]|\[[^]]*\]")
 Tokens = Annotated[int, Field(gt=0)]
@@ -182,11 +182,11 @@ class ModelCatalogue(_Strict):
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """Return the price of a model at the endpoint on `host`, or None if it is unknown."""
-        return load_prices().price(model_name, provider_of(host, self.providers))
+        return load_prices().price(model_name, find_provider(host, self.providers))
 
     def tells_cost(self, host: str | None) -> bool:
         """Return True if the endpoint on `host` reports the cost of each answer."""
-        return provider_of(host, self.providers) in TELLING_PROVIDERS
+        return find_provider(host, self.providers) in TELLING_PROVIDERS
 
     def _family(self, name: str) -> ModelFamily | None:
         fitting = (family for family in self.families if _fits(name, family.pattern))

@@ -116,7 +116,7 @@ def load_prices() -> PriceList:
     return PriceList((files("config") / "model_prices.tsv").read_text(encoding="utf-8"))
 
 
-def provider_of(host: str | None, providers: Mapping[str, str]) -> str | None:
+def find_provider(host: str | None, providers: Mapping[str, str]) -> str | None:
     """Return the provider at a host, by its domain.
 
     Args:

@@ -56,7 +56,7 @@ class Gate:
     def is_open(self) -> bool:
         return self._open.is_set()
 
-    async def passed(self) -> None:
+    async def wait(self) -> None:
         await self._open.wait()
 
     @contextlib.contextmanager

@@ -77,7 +77,7 @@ class TurnLimiter:
                 self._free.release()
 
         try:
-            await self._ready.passed()
+            await self._ready.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.max_seconds):
                     await self._calm()
@@ -93,7 +93,7 @@ class TurnLimiter:
         """Wait until no prioritized block runs and the event loop is calm."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._clear.passed()
+            await self._clear.wait()
             began = loop.time()
             await asyncio.sleep(0)
             if self._clear.is_open and loop.time() - began < MAX_LOOP_LAG_SECONDS:
@@ -162,7 +162,7 @@ class Pipeline:
         await self._run_phase(turn, Phase.REPLY)
         if turn.committed_as is None:
             # The disk may be full, for example. Show the answer anyway.
-            why = turn.failure or _unexpected(turn)
+            why = turn.failure or _explain_unexpected(turn)
             texts = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
             is_delivered = await turn.channel.deliver_uncommitted("\n\n".join(part for part in texts if part))
             # A private talk may be over by the time of a later write, so it is never written late.
@@ -186,7 +186,7 @@ class Pipeline:
                 text, loggable = str(error), error.loggable
                 log.warning("system_failed", system=step.system, error=loggable)
             else:
-                text = _unexpected(turn)
+                text = _explain_unexpected(turn)
                 loggable = in_english(text)
                 log.exception("system_failed", system=step.system)
             if step.on_failure is OnFailure.ABORT:
@@ -197,7 +197,7 @@ class Pipeline:
             turn.timings[step.system] = time.perf_counter() - started
 
 
-def _unexpected(turn: Turn) -> str:
+def _explain_unexpected(turn: Turn) -> str:
     return _("Something went wrong on my side: send /retry, or look for turn {id} in the log.", id=turn.id)
 
 

@@ -76,7 +76,7 @@ class _TreeEntry(BaseModel):
 _TREE = TypeAdapter(list[_TreeEntry])
 
 
-def state_of(file: HubFile) -> HubStatement:
+def fetch_statement(file: HubFile) -> HubStatement:
     """Ask the hub for the hash and the size of a file. Raises HubError."""
     with _errors_as_reasons(), _client() as client:
         response = _head(client, file.url)
@@ -85,11 +85,11 @@ def state_of(file: HubFile) -> HubStatement:
         if response.status_code < 400 and _SHA256.fullmatch(oid):
             return HubStatement(oid, int(size) if size.isdecimal() else _length(client, file.url))
         if response.status_code in (401, 403):
-            raise _denied(file, response)
+            raise _explain_denial(file, response)
         entries = _tree(client, file)
         entry = next((entry for entry in entries if entry.path == file.path), None)
         if entry is None:
-            raise _missing(file, entries)
+            raise _explain_missing(file, entries)
         oid = "" if entry.lfs is None else entry.lfs.oid.removeprefix("sha256:")
         if entry.lfs is None or not _SHA256.fullmatch(oid):
             raise HubError("it states no SHA-256 for this file", "choose a file of another repository")
@@ -197,11 +197,11 @@ def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
                 url = target
                 continue
             if response.status_code in (401, 403):
-                raise _denied(file, response)
+                raise _explain_denial(file, response)
             if response.status_code == 404:
                 raise HubError(f"it has no {file.repository}", f"check the name at {hub_endpoint()}")
             if response.status_code != 200:
-                raise _refused(response)
+                raise _explain_refusal(response)
             content = bytearray()
             for chunk in response.iter_bytes(_CHUNK_BYTES):
                 content += chunk
@@ -219,7 +219,7 @@ def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
     return entries
 
 
-def _denied(file: HubFile, response: httpx.Response) -> HubError:
+def _explain_denial(file: HubFile, response: httpx.Response) -> HubError:
     """Explain a 401 or 403. The hub sends these for gated, private and unknown repositories."""
     code = response.headers.get("X-Error-Code", "")
     has_token = bool(os.environ.get("HF_TOKEN", "").strip())
@@ -239,7 +239,7 @@ def _denied(file: HubFile, response: httpx.Response) -> HubError:
     )
 
 
-def _missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
+def _explain_missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
     there = [entry.path for entry in entries if entry.path.lower().endswith(".gguf")]
     if not there:
         return HubError(f"{file.repository} has no GGUF file", "choose another repository")
@@ -248,7 +248,7 @@ def _missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
     return HubError(f"{file.repository} has no {file.path}", f"choose one of {named}{more}")
 
 
-def _refused(response: httpx.Response) -> HubError:
+def _explain_refusal(response: httpx.Response) -> HubError:
     return HubError(f"it answers with status {response.status_code}")
 
 
@@ -263,7 +263,7 @@ def _fetch_rest(client: httpx.Client, url: str, part: Path, have: int, size_byte
         if response.status_code == 416 and have:
             raise _RangeRefused
         if response.status_code not in (200, 206):
-            raise _refused(response)
+            raise _explain_refusal(response)
         # The server sends the whole file if it ignores ranges or the file has changed.
         if response.status_code == 200:
             have = 0

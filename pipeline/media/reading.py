@@ -127,7 +127,7 @@ class MediaReader:
         return [
             Attachment(media, arrival, session)
             for arrival in arrivals
-            for media in await self._media_of(session, arrival)
+            for media in await self._load_media(session, arrival)
         ]
 
     async def read(self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
@@ -185,7 +185,7 @@ class MediaReader:
         await _require_sight(model, media)
         return to_model_image(media, await self.sources.fetch(media))
 
-    async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
+    async def _load_media(self, session: Session, arrival: Arrival) -> list[Media]:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
         # Unreadable media get no number, since no tool will ask for them later.
         new = [

@@ -130,7 +130,7 @@ class AnswerBuilder:
         call.name = call.name or name
         return call
 
-    def finished(self, tools: Sequence[ToolSpec]) -> ModelAnswer:
+    def build(self, tools: Sequence[ToolSpec]) -> ModelAnswer:
         """Return the whole answer.
 
         Args:

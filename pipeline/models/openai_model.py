@@ -153,7 +153,7 @@ class OpenAIModel:
         import openai
 
         await self._open(request.on_wait)
-        prepared = self._prepared(request)
+        prepared = self._prepare(request)
         silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
         builder = AnswerBuilder(self.name, shows_late=self._thinks_without_opening_tag)
         opened: OpenAnswer | None = None
@@ -182,7 +182,7 @@ class OpenAIModel:
                     return await self._complete(request, on_text)
                 raise await self._explain(error, min(silence, request.seconds or silence)) from None
             log.warning("stream_broke", model=self.name, **loggable(error))
-        return self._finished(prepared, builder, opened)
+        return self._finish(prepared, builder, opened)
 
     async def _read(
         self,
@@ -202,10 +202,10 @@ class OpenAIModel:
                 shown = visible
                 await on_text(shown)
 
-    def _finished(self, request: ModelRequest, builder: AnswerBuilder, opened: OpenAnswer | None) -> ModelAnswer:
+    def _finish(self, request: ModelRequest, builder: AnswerBuilder, opened: OpenAnswer | None) -> ModelAnswer:
         without = opened.used.without if opened is not None else frozenset()
         no_tools = Part.TOOLS in without or Part.TOOLS in self._unable
-        answer = builder.finished(() if no_tools else request.tools)
+        answer = builder.build(() if no_tools else request.tools)
         self._thinks_without_opening_tag = builder.thought_without_opening_tag
         data = builder.provider_data(answer)
         shows = any(message.images for message in request.messages)
@@ -284,7 +284,7 @@ class OpenAIModel:
     def _is_above_v1(self, complaint: Complaint) -> bool:
         return complaint.status == 404 and self._lacks_path()
 
-    def _prepared(self, request: ModelRequest) -> ModelRequest:
+    def _prepare(self, request: ModelRequest) -> ModelRequest:
         """Fill in the defaults, and leave room for reasoning."""
         defaults = self._defaults
         limit = request.max_output_tokens or defaults.max_output_tokens

@@ -104,7 +104,7 @@ def remedy(
         tools: Its tools.
         sent: Its adjustments.
     """
-    named = _named(complaint, present, tools, sent)
+    named = _remedy_for_part(complaint, present, tools, sent)
     if named is not None:
         return named
     if complaint.status not in BAD_REQUEST or _base(complaint.param) == "model":
@@ -116,7 +116,7 @@ def remedy(
     return None
 
 
-def _named(
+def _remedy_for_part(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
     """Return the adjustments for the part that the complaint names, if it can be left out."""

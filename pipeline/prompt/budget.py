@@ -102,7 +102,7 @@ class Budget:
         room = max(0, room - len(note))
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
 
-    def capped(self, message: Message, tokens: int) -> Message:
+    def cap(self, message: Message, tokens: int) -> Message:
         content = self.cut(message.content, tokens)
         return message if content == message.content else replace(message, content=content)
 
@@ -112,7 +112,7 @@ class Budget:
 
     def shorten(self, messages: list[Message]) -> list[Message]:
         """Cut long messages and drop old ones to halve a request that the provider refused as too long."""
-        cut = [self.capped(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
+        cut = [self.cap(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
         return self._prune(cut, min(self.messages, self.counter.messages(messages, self.model)) // 2)
 
     def _prune(self, messages: list[Message], tokens: int) -> list[Message]:

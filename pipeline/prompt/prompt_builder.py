@@ -40,7 +40,7 @@ from pipeline.prompt.prompts import (
     TASK_HINT,
     UNASKED_HEADER,
     PromptStyle,
-    fenced,
+    fence,
     plain_examples,
     plain_line,
 )
@@ -203,7 +203,7 @@ class PromptBuilder:
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
             unseen = without_visible(memory, visible.messages, self.zone_of(session.owner))
-            memory, long_term = await self._fitted(session, unseen, visible, budget)
+            memory, long_term = await self._fit_files(session, unseen, visible, budget)
             already_in_prompt = already_in_prompt.with_lines(long_term.whole)
             lines += long_term.whole.splitlines()
         pool: Pool | None = None
@@ -232,7 +232,7 @@ class PromptBuilder:
         lines += [*strong, *rules]
         return Stable(message, baseline, unasked, already_in_prompt, pool, forgotten, unreadable, tuple(lines))
 
-    async def _fitted(
+    async def _fit_files(
         self, session: Session, memory: Memory, visible: Transcript, budget: Budget
     ) -> tuple[Memory, LongTermText]:
         """Return the files within their budget, and MEMORY.md as the prompt shows it."""
@@ -258,7 +258,7 @@ class PromptBuilder:
         """Estimate the tokens of the session's next request without the new message."""
         budget = await self.budget(session.owner, model)
         stable = await self.stable(session, visible, budget)
-        spoken = [budget.capped(message, budget.message) for message in visible.messages]
+        spoken = [budget.cap(message, budget.message) for message in visible.messages]
         return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
     async def volatile(
@@ -285,13 +285,13 @@ class PromptBuilder:
             task: The scheduled task that runs, if any.
         """
         tokens, memories = budget.relevant, self.memories
-        shared, shown = await self._shared(session, stable.shown, budget)
+        shared, shown = await self._find_shared(session, stable.shown, budget)
         shown = shown.with_quoted(*(passage.text for passage in quoted), *_contents(stable))
         # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
         asked = asks(question) or bool(asked_in(question))
         earlier_tokens = tokens if asked else tokens // STATEMENT_DIVISOR
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, stable, shown, earlier_tokens), self._in_graph(session, question)
+            self._recall_earlier(lookup, visible, stable, shown, earlier_tokens), self._search_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -299,7 +299,7 @@ class PromptBuilder:
             used += budget.text(RULES_HEADER) if stable.baseline else 0
             remaining = budget.activation(memories.activation_tokens) - used
             # A memory captured from the new message would only repeat it.
-            seen = (budget.capped(message, budget.message) for message in (*visible.messages, *answered))
+            seen = (budget.cap(message, budget.message) for message in (*visible.messages, *answered))
             already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
             chosen = (*stable.baseline, *stable.unasked)
             context = memories.activation.contextual(
@@ -332,7 +332,7 @@ class PromptBuilder:
         parts += [] if plain else [now]
         provenance = worst(memory.provenance for memory in (*passages, *quoted))
         text = Passage(
-            fenced("\n\n".join(parts)) if parts else "",
+            fence("\n\n".join(parts)) if parts else "",
             provenance,
             messages=passages[0].messages,
             entries=passages[0].entries,
@@ -343,7 +343,7 @@ class PromptBuilder:
         )
         return Volatile(text, context, own_lines, now, tuple(piece for piece in read if piece.text))
 
-    async def _shared(
+    async def _find_shared(
         self, session: Session, shown: AlreadyInPrompt, budget: Budget
     ) -> tuple[list[str], AlreadyInPrompt]:
         """Return the lines that others share with a chat, newest first, and `shown` extended by them."""
@@ -361,7 +361,7 @@ class PromptBuilder:
                 shown = shown.with_lines(format_line(entry.content))
         return lines, shown
 
-    async def _earlier(
+    async def _recall_earlier(
         self, lookup: Found, visible: Transcript, stable: Stable, shown: AlreadyInPrompt, tokens: int
     ) -> Passage:
         if (memories := self.memories) is None:
@@ -375,7 +375,7 @@ class PromptBuilder:
             forgotten=stable.forgotten,
         )
 
-    async def _in_graph(self, session: Session, question: str) -> Passage:
+    async def _search_graph(self, session: Session, question: str) -> Passage:
         if self.graph is None or session.private:  # LightRAG stores queries.
             return Passage("")
         return await self.graph.relevant(question)
@@ -395,7 +395,7 @@ def with_summary_of_others(messages: Sequence[Message], visible: Transcript, bud
         return list(messages)
     first = messages[0]
     text = f"{SUMMARY_HEADER}{provenance.mark}\n{budget.cut(summary, budget.relevant)}"
-    content = f"{fenced(text)}\n\n{first.content}"
+    content = f"{fence(text)}\n\n{first.content}"
     return [replace(first, content=content, provenance=worst([first.provenance, provenance])), *messages[1:]]
 
 

@@ -117,13 +117,13 @@ def without_memory(style: PromptStyle) -> PromptStyle:
     return replace(style, identity=style.identity_without_memory)
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """Wrap text in a <context> element, which marks it as data and not the user's words. Escape such tags in it."""
-    return f"<context>\n{unfenced(text)}\n</context>"
+    return f"<context>\n{escape_fence(text)}\n</context>"
 
 
-def unfenced(text: str) -> str:
-    """Escape <context> tags, so that text can't pretend to begin or end the element of `fenced`."""
+def escape_fence(text: str) -> str:
+    """Escape <context> tags, so that text can't pretend to begin or end the element of `fence`."""
     return _FENCE.sub("‹", text)
 
 

@@ -10,7 +10,7 @@ from config.texts import ngettext
 from memory.buttons import Notice
 from memory.messages import Message, Role, in_one, worst
 from pipeline.prompt.prompt_builder import with_summary_of_others
-from pipeline.prompt.prompts import unfenced
+from pipeline.prompt.prompts import escape_fence
 
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, CompactionService
@@ -108,7 +108,7 @@ class ContextBuilding:
             photos=photos,
             task=turn.task,
         )
-        spoken = [_with_origin(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
+        spoken = [_with_origin(budget.cap(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
         turn.found = tuple(
             Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept) for piece in volatile.read
@@ -126,5 +126,5 @@ def _with_origin(message: Message) -> Message:
     if message.role is not Role.USER:
         return message  # Marks in its own answers would teach the model to write marks.
     speaker = f"{message.speaker}:" if message.speaker else ""
-    text = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
+    text = f"{speaker}{worst([message.provenance]).mark} {escape_fence(message.content)}"
     return replace(message, content=text.removeprefix(" "))

@@ -136,7 +136,7 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
             return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
-        replaced, repeated = _typed(checked.replaces), _typed(checked.repeats)
+        replaced, repeated = _only_typed(checked.replaces), _only_typed(checked.repeats)
         if former is not None and former in repeated:  # The model only corrects the wording.
             replaced = [former, *replaced]
         elif repeated and repeated[0].kind == kind:
@@ -151,7 +151,7 @@ def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes
     return Tool(memory_learn, writes=True)
 
 
-def _typed(memories: Sequence[KnownMemory]) -> list[Entry]:
+def _only_typed(memories: Sequence[KnownMemory]) -> list[Entry]:
     """Return only the typed memories. A learned fact never replaces notes or lines of MEMORY.md."""
     return [memory.entry for memory in memories if memory.entry is not None and memory.entry.kind in TYPED_KINDS]
 
@@ -202,7 +202,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
             content = workflow_text(task, steps)
             checked = await writes.check(context, f"{name}: {content}", quote, kind=Kind.WORKFLOW)
             if checked.doubt is not None:
-                return await unconfirmed(context, name, content, steps, checked.doubt)
+                return await add_unconfirmed(context, name, content, steps, checked.doubt)
             entry = await procedures.save(context.owner, name, task, steps, Author.MODEL, success=success)
             context.written.append(entry.id)
         elif (await writes.check(context, f"{name}: {result}", quote)).doubt is not None:
@@ -214,7 +214,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         record = format_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
-    async def unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
+    async def add_unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
         holder = await entries.holder(context.owner, name)
         if holder is not None:
             proposal = Proposal(action=Action.WRITE, entry=holder.id, value=content, steps=tuple(steps))

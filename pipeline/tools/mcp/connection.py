@@ -180,7 +180,7 @@ class ServerConnection:
         # Discard signals of the previous connection.
         self._signals = asyncio.Queue()
         client = Client(
-            _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
+            _watch(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
             client_info=Implementation(name="mneme", version=program_version()),
             message_handler=on_message,
             read_timeout_seconds=ANSWER_SECONDS,
@@ -308,7 +308,7 @@ class ServerConnection:
 
 
 @contextlib.asynccontextmanager
-async def _watched(
+async def _watch(
     transport: AbstractAsyncContextManager[TransportStreams], lost: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     """Wrap a transport to report when the server closes it, which the library doesn't report before the next call."""

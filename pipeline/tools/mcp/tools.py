@@ -140,7 +140,7 @@ class McpTools:
         max_tokens: int,
     ) -> None:
         self.config = config
-        self.connections = [ServerConnection(server, self._changed) for server in config.servers]
+        self.connections = [ServerConnection(server, self._discard_tools) for server in config.servers]
         self._approvals = approvals
         self._record = record
         self._max_tokens = max_tokens
@@ -169,17 +169,17 @@ class McpTools:
 
     @property
     def count(self) -> int:
-        return len(self._offered())
+        return len(self._current_tools())
 
     def get(self, name: str) -> McpTool | None:
         """Return the tool with that name. A former tool is returned too, since its call explains what is wrong."""
-        return self._offered().get(name) or self._former.get(name)
+        return self._current_tools().get(name) or self._former.get(name)
 
     def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
         """Return the tools that fit a model's window, in the order of the configuration file."""
         tokens = min(self._max_tokens, window.max_input_tokens // WINDOW_DIVISOR)
         fitting = []
-        for tool in self._offered().values():
+        for tool in self._current_tools().values():
             spec = tool.spec
             cost = self._counter.text(spec.name + spec.description + spec.parameters)
             if cost <= tokens:
@@ -194,20 +194,20 @@ class McpTools:
 
     def states(self) -> list[ServerState]:
         """Return the state of each server in the order of the file. Servers with invalid entries come last."""
-        counts = Counter(tool.server for tool in self._offered().values())
+        counts = Counter(tool.server for tool in self._current_tools().values())
         states = [ServerState(c.config.name, counts[c.config.name], c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
 
-    def _changed(self) -> None:
+    def _discard_tools(self) -> None:
         self._tools = None
 
-    def _offered(self) -> dict[str, McpTool]:
+    def _current_tools(self) -> dict[str, McpTool]:
         if self._tools is None:
-            self._tools = {tool.name: tool for c in self.connections for tool in self._tools_of(c)}
+            self._tools = {tool.name: tool for c in self.connections for tool in self._connection_tools(c)}
             self._former |= self._tools
         return self._tools
 
-    def _tools_of(self, connection: ServerConnection) -> list[McpTool]:
+    def _connection_tools(self, connection: ServerConnection) -> list[McpTool]:
         described = {tool.name: tool for tool in connection.tools}
         return [
             McpTool(name, described[tool], connection, self._approvals, self._record)
