@@ -157,7 +157,6 @@ def find_announced(text: str, small: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_unusual(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Find secrets that wouldn't occur in a sentence."""
     long_until = 0
     for name in _find_names(small, rule.any_names, cues):
         # Skip names inside a long secret, since each would be matched up to its end.
@@ -173,7 +172,6 @@ def _find_unusual(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> It
 
 
 def _find_plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Find codes and secrets in plain words."""
     for name in _find_names(small, rule.codes, cues):
         match = rule.before_digits.match(small, name.end())
         if match is not None:
@@ -227,7 +225,6 @@ def _words(small: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _is_owned(rule: _Rule, small: str, start: int) -> bool:
-    """Return True if a word such as `my` comes before the name."""
     return re.search(rf"(?:{rule.words.possessives})(?: [^\W_]+)?[ ]*$", small[max(0, start - 40) : start]) is not None
 
 

@@ -140,7 +140,6 @@ class LocalModel(EmbeddedModel):
 
     @property
     def location(self) -> str:
-        """The path of its weights in the folder of local models."""
         return self.file_name if self.sha256 is not None else str(self.hub_file.location)
 
 
@@ -218,7 +217,6 @@ class ModelCatalogue(_Strict):
         )
 
     def local_of_hub(self, file: HubFile) -> LocalModel | None:
-        """Return the local model with its weights in that file on the hub, or None."""
         return next((model for model in self.local_models if model.hub_file.name == file.name), None)
 
     def fitting(self, memory_bytes: int) -> list[LocalModel]:
@@ -257,7 +255,6 @@ def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
         window = n_ctx or min(OWN_WINDOW, trained_window(weights) or OWN_WINDOW)
     except OSError as error:
         raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
-    # The context takes memory in addition to the weights.
     return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 
 

@@ -59,7 +59,6 @@ class Price:
 
 
 FREE = Price((Rates(input=0, output=0),))
-"""The price of a local model."""
 
 
 class _Row(NamedTuple):
@@ -70,8 +69,6 @@ class _Row(NamedTuple):
 
 
 class PriceList:
-    """The generated list of prices and context windows."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -152,7 +149,6 @@ def format_rates(rates: Rates) -> str:
 
 
 def format_name(name: str) -> str:
-    """Format a model's name as in the list."""
     return _canonical(name.strip().lower())
 
 

@@ -28,7 +28,6 @@ class Backoff:
         self._first = self._next = first
 
     def pause(self, at_least: float = 0) -> float:
-        """Return the length of the next pause in seconds."""
         return max(at_least, self._next)
 
     def next(self, at_least: float = 0) -> float:

@@ -29,7 +29,6 @@ _COMPILED_IN = re.compile(r"(\w+) = 1\b")
 _CPU_FLAGS = {"AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "F16C": "f16c", "FMA": "fma", "BMI2": "bmi2"}
 
 GET_ENGINE = "`make local` in the checkout, or on a server `sudo deploy/install.sh --local`"
-"""How to install the packages that only the embedded model needs."""
 
 
 class EmbeddedModelError(ModelError):

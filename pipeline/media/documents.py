@@ -24,7 +24,6 @@ MAX_PAGES = 1_000
 PDF_TIMEOUT_SECONDS = 30
 MAX_PDF_MEMORY_BYTES = 512_000_000
 SAMPLE_BYTES = 64_000
-"""The beginning of a file that is searched for its encoding."""
 MAX_CONCURRENT_PDFS = 3
 _CHILD = Path(__file__).with_name("pdf_child.py")
 _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
@@ -155,7 +154,6 @@ def split_text(text: str) -> list[str]:
 
 
 def _decode(content: bytes) -> str | None:
-    """Decode a text file. Return None if it isn't text."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     if not _CONTROLS.isdisjoint(content[:SAMPLE_BYTES]):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pipeline.models.endpoint import Endpoint
 
     Fetch = Callable[[Media], Awaitable[bytes]]
-    """Fetches the content of a file. Raises MediaUnreadable."""
 
 log = structlog.get_logger(__name__)
 
@@ -37,8 +36,6 @@ class MediaUnreadable(MnemeError):
 
 
 class MediaSources:
-    """Fetches media from the channels that they were sent over."""
-
     def __init__(self) -> None:
         self._sources: dict[str, Fetch] = {}
 

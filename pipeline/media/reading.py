@@ -42,11 +42,8 @@ MAX_IMAGES = 10
 MAX_WHOLE_TOKENS = 3_000
 """A document up to this length is shown in full. The model reads a longer one in parts."""
 MAX_HEARD_CHARS = 200
-"""How much of a transcription is shown to the user."""
 BEGINNING_CHARS = 1_500
-"""How much of a long document is shown to the model at first."""
 FILE_TIMEOUT_SECONDS = 180
-"""How long it may take to fetch and read one file."""
 TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
 MAX_LISTED_CHARS = 300
 """Limit for the description and for the file names of a skill in the question whether to keep it."""

@@ -36,7 +36,6 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 _OWN_ID = re.compile(rf"[A-Za-z0-9]{{{CALL_ID_LENGTH}}}")
 
 Content = str | list[dict[str, Any]] | None
-"""The content of a message: its text, or a list of parts."""
 
 
 class ChatCompletions:
@@ -45,7 +44,6 @@ class ChatCompletions:
     path = "/chat/completions"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of a request without the parts that the server refuses."""
         without = adjustments.without
         provider = endpoint.provider
         # Reasoning models accept only the newer name, most other servers only the older one.
@@ -80,7 +78,6 @@ class ChatCompletions:
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the optional parts of a body."""
         messages = sent["messages"]
         roles = [message["role"] for message in messages]
         talk = [role for role in roles if role != Role.SYSTEM]
@@ -230,7 +227,6 @@ def _messages(endpoint: Endpoint, model: str, request: ModelRequest, without: Co
 
 
 def _arrange_roles(made: list[dict[str, Any]], without: Collection[Part]) -> list[dict[str, Any]]:
-    """Change the order of roles to one that the server accepts."""
     if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
         made = _merge_neighbours(made, {Role.SYSTEM})
         # Some chat templates accept a system message only at the front, others not at all.

@@ -29,8 +29,6 @@ class Tier(StrEnum):
 
 
 class Finish(StrEnum):
-    """The reason for the end of an answer."""
-
     STOP = "stop"
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"

@@ -39,7 +39,6 @@ MAX_CONNECTIONS = 1000
 SDK_RETRIES = 2
 """The SDK retries 429, 5xx and lost connections, with backoff and Retry-After."""
 WAIT_NOTICE_SECONDS = 0.3
-"""How long to wait for an endpoint before the wait is shown."""
 MAX_COMMENT_SECONDS = 600
 """How long comments alone keep a stream without text alive."""
 STEADY_TEMPERATURE = 0.2
@@ -104,11 +103,9 @@ class OpenAIModel:
 
     @property
     def window(self) -> ModelWindow:
-        """The window that the endpoint states, or else the assumed one."""
         return self._known.window(self._window)
 
     async def get_to_know(self) -> None:
-        """Ask the endpoint for the window if it is unknown or outdated. Takes at most two seconds."""
         if self._known.asks:
             await self._known.ask(await self._find_endpoint())
 
@@ -285,7 +282,6 @@ class OpenAIModel:
         return complaint.status == 404 and self._lacks_path()
 
     def _prepare(self, request: ModelRequest) -> ModelRequest:
-        """Fill in the defaults, and leave room for reasoning."""
         defaults = self._defaults
         limit = request.max_output_tokens or defaults.max_output_tokens
         if limit and Part.TIGHT_LIMITS in self._known.refused:
@@ -342,7 +338,6 @@ def _http_error() -> type[Exception]:
 
 
 async def _tell_late(on_wait: OnWait, reason: str) -> None:
-    """Show the reason for a wait if it takes longer than a moment."""
     await asyncio.sleep(WAIT_NOTICE_SECONDS)
     await on_wait(reason)
 

@@ -119,7 +119,6 @@ def remedy(
 def _remedy_for_part(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
-    """Return the adjustments for the part that the complaint names, if it can be left out."""
     text = f"{complaint.message} {complaint.text}"
     if complaint.wants_responses or (says(_EFFORT_NONE, complaint.message) and tools):
         if (
@@ -176,7 +175,6 @@ def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) 
 
 
 def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool with a refused schema, if the complaint names it."""
     for said in (complaint.param or "", complaint.message, complaint.text):
         match = next((match for path in _TOOL_PATHS if (match := re.search(path, said, re.IGNORECASE))), None)
         if match and int(match[1]) < len(tools):

@@ -248,11 +248,9 @@ class YieldingModel(WrappedModel):
         self._background_tasks: set[asyncio.Task[ModelAnswer]] = set()
 
     async def quiet(self) -> None:
-        """Wait until no person's request is running."""
         await self._idle.wait()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer a request. Raises ModelError, and Postponed for a background request."""
         if request.background:
             return await self._complete_in_background(request)
         with self._idle.shut():

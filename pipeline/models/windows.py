@@ -132,7 +132,6 @@ async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None 
 
 
 def _root(base_url: str) -> str:
-    """Return the URL without its path, where servers have their native APIs."""
     split = urlsplit(base_url)
     return f"{split.scheme}://{split.netloc}"
 

@@ -110,7 +110,6 @@ def _whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[W
 
 
 def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[WrittenCall]:
-    """Yield the calls in a block, in any format."""
     values = _json_values(body)
     if values:
         yield from (call for value in values if (call := _parse_call(value)) is not None)
@@ -184,7 +183,6 @@ def _parse_call(value: object) -> WrittenCall | None:
 
 
 def _convert_types(parameters: Iterator[re.Match[str]], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert parameters from text to the types in the tool's schema."""
     properties = schema.get("properties")
     arguments: dict[str, Any] = {}
     for parameter in parameters:

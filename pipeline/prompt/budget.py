@@ -23,7 +23,6 @@ MAX_WINDOW_SHARE = 0.9
 MAX_MEMORY_TOKENS = 8_000
 """Limit for `# Memory` in a large window. In a small one it is a quarter of the free tokens."""
 OMITTED_LINES_STEP = 3
-"""Lines of a daily note are left out in groups of this size."""
 MAX_RELEVANT_TOKENS = 1_200
 """Limit for `# Relevant Memory` in a large window. In a small one it is an eighth of the free tokens."""
 
@@ -74,7 +73,6 @@ class Budget:
 
     @property
     def memory(self) -> int:
-        """Limit for the files under `# Memory`."""
         return min(MAX_MEMORY_TOKENS, self.free // 4)
 
     def activation(self, limit: int) -> int:
@@ -122,7 +120,6 @@ class Budget:
         conversation.add_many(message for message in messages if message is not question)
         question_tokens = self.counter.messages([question], self.model) if question else 0
         conversation.prune(max(0, tokens - question_tokens))
-        # Compare by identity, since two messages may be equal.
         retained = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in retained]
 

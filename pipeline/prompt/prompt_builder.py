@@ -235,7 +235,6 @@ class PromptBuilder:
     async def _fit_files(
         self, session: Session, memory: Memory, visible: Transcript, budget: Budget
     ) -> tuple[Memory, LongTermText]:
-        """Return the files within their budget, and MEMORY.md as the prompt shows it."""
         if self.memories is None:
             memory = fit_memory(memory, budget.memory, budget)
             return memory, LongTermText(memory.long_term)
@@ -250,7 +249,6 @@ class PromptBuilder:
         return replace(memory, long_term=long_term.text), long_term
 
     def _today(self, session: Session) -> datetime:
-        """Return the beginning of the owner's day."""
         now = self.clock().astimezone(self.zone_of(session.owner))
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
@@ -400,7 +398,6 @@ def with_summary_of_others(messages: Sequence[Message], visible: Transcript, bud
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
-    """Append the volatile part to the last message, after the user's own words."""
     last, added = messages[-1], volatile.text
     provenance = worst([last.provenance, added.provenance])
     return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]

@@ -91,7 +91,6 @@ STYLES = {
     "full": PromptStyle(_FULL, _PLAIN),
     "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, max_messages=6),
 }
-"""The styles by their names in `config/models.json`."""
 
 
 _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")

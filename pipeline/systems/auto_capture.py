@@ -65,8 +65,6 @@ MAX_CORRECTABLE_MESSAGES = 3
 
 @dataclass(slots=True)
 class _Outcome:
-    """The result of capturing one message: the note for MEMORY.md, learned statements, and refusals."""
-
     note: str | None = None
     note_entry: Entry | None = None
     shared: bool = False
@@ -243,7 +241,6 @@ class AutoCapture:
         return plans
 
     async def _find_former_captures(self, turn: Turn) -> list[Entry]:
-        """Return the memories captured from the former text of an edited message."""
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
         return await self.corrections.from_message(turn.session.id, text) if text is not None else []
 
@@ -258,7 +255,6 @@ class AutoCapture:
         )
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
-        """Store a requested note as an entry and as a line of MEMORY.md."""
         try:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
@@ -292,7 +288,6 @@ class AutoCapture:
         speaker: str | None,
         outcome: _Outcome,
     ) -> None:
-        """Store an order or a correction, and put aside the memories that it may replace until a model has judged."""
         aside = [entry for entry in doubted if await change.is_current(entry)]
         former = aside[0] if aside else None
         text = with_value(former.content, capture.text) if former is not None and capture.leans_on_talk else None

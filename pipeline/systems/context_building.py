@@ -33,7 +33,6 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        """Compact the conversation if needed. Notify the user if no summary could be made."""
         turn.transcript = await self._sessions.transcript(turn.session.id)
         model = turn.chat_model
         # This is the first step that needs the size of the window, so it asks the endpoint.
@@ -122,7 +121,6 @@ class ContextBuilding:
 
 
 def _with_origin(message: Message) -> Message:
-    """Prefix a user message with its speaker in a group and with a mark for foreign text."""
     if message.role is not Role.USER:
         return message  # Marks in its own answers would teach the model to write marks.
     speaker = f"{message.speaker}:" if message.speaker else ""

@@ -52,7 +52,6 @@ class ReplyDelivery:
         self._clock = clock
 
     async def process(self, turn: Turn) -> None:
-        """Commit the turn, then deliver its reply. A stopped turn keeps its partial answer, marked as stopped."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
@@ -142,7 +141,6 @@ def _keyboard(turn: Turn) -> Keyboard:
     rows = rows_of(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
-    # The buttons of the other notices stay below the one that retries.
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
 
 

@@ -46,7 +46,6 @@ STARTUP_SECONDS = 300
 """How long after the bot's start the model server may still be starting."""
 REMINDER_TOOL = "reminder_set"
 MAX_IDENTICAL_CALLS = 3
-"""The loop ends when the model makes the same call with the same arguments this many times in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,6 @@ class TurnLimits:
 
 @dataclass(slots=True)
 class _TurnUsage:
-    """The budget of a turn's requests, and how much of its limits the turn has used."""
-
     budget: Budget
     limit: asyncio.Timeout
     model_calls: int = 0

@@ -211,7 +211,6 @@ class PlainReminders:
         return _Reading.model_validate_json((await model.complete(request)).text.strip() or "{}")
 
     def _first_time(self, session: Session, wish: _Reading) -> datetime | None:
-        """Return the first time on the session's clock, or None if the user named no time."""
         zone = self._reminders.zone_of(session.id)
         instant = self._clock()
         if wish.in_minutes is not None:

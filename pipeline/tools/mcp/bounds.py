@@ -74,5 +74,4 @@ def parse_message(line: bytes) -> SessionMessage | Exception:
 
 
 def message_json() -> BoundedJson:
-    """Create a check for one message."""
     return BoundedJson(io.BytesIO(), max_value_items=MAX_MESSAGE_ITEMS)

@@ -45,11 +45,9 @@ ANSWER_SECONDS = 20.0
 LIVENESS_SECONDS = 10.0
 """After a call has timed out, the server must answer a request within this time, or it is restarted."""
 CALL_SECONDS = 60.0
-"""Timeout for one tool call."""
 MIN_STABLE_SECONDS = 60.0
 """A connection that lasted this long resets the backoff between attempts."""
 MAX_PAUSE_SECONDS = 300.0
-"""Maximum backoff between two attempts to connect."""
 MAX_TOOL_CHARS = 100_000
 """Limit for the description and for the schema of a tool. Longer ones are left out."""
 MAX_TOOLS = 1_000

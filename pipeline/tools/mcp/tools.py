@@ -39,7 +39,6 @@ MAX_RESULT_CHARS = 400_000
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 5_000_000
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-"""The types that models accept."""
 WINDOW_DIVISOR = 8
 """Tool descriptions may take at most this fraction (one eighth) of a model's window."""
 STARTUP_SECONDS = 10.0
@@ -176,7 +175,6 @@ class McpTools:
         return self._current_tools().get(name) or self._former.get(name)
 
     def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
-        """Return the tools that fit a model's window, in the order of the configuration file."""
         tokens = min(self._max_tokens, window.max_input_tokens // WINDOW_DIVISOR)
         fitting = []
         for tool in self._current_tools().values():
@@ -193,7 +191,6 @@ class McpTools:
         return any(connection.trouble is not None for connection in self.connections)
 
     def states(self) -> list[ServerState]:
-        """Return the state of each server in the order of the file. Servers with invalid entries come last."""
         counts = Counter(tool.server for tool in self._current_tools().values())
         states = [ServerState(c.config.name, counts[c.config.name], c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
