@@ -141,11 +141,7 @@ def _places(cue: str, small: str) -> Iterator[int]:
 
 
 def find_announced(text: str, small: str) -> Iterator[tuple[int, int]]:
-    """Find secrets that words announce, and yield their spans, which may overlap.
-
-    Args:
-        small: The text in lower case.
-    """
+    """Find secrets that words announce, and yield their spans, which may overlap. `small` is the text in lower case."""
     here = {cue for cue in _ALL_CUES if cue in small}
     for words, all_cues in _CUES:
         cues = here & all_cues
@@ -229,11 +225,7 @@ def _is_owned(rule: _Rule, small: str, start: int) -> bool:
 
 
 def _describes(rule: _Rule, word: str, *, strict: bool) -> bool:
-    """Return True if a word describes a password.
-
-    Args:
-        strict: Check only the list of words, not the ending.
-    """
+    """Return True if a word describes a password. If `strict`, check only the list of words, not the ending."""
     if word in QUALITIES or _FEW.fullmatch(word) or not any(map(str.isalnum, word)):
         return True
     return not strict and re.search(rule.words.quality_endings, word) is not None

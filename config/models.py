@@ -247,8 +247,7 @@ def load_catalogue() -> ModelCatalogue:
 def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
     """Return the parameters for a file outside the catalogue. Raises CatalogueError.
 
-    Args:
-        n_ctx: The context window. None means the one that it was trained for, up to OWN_WINDOW.
+    The default window is the one in the file, up to OWN_WINDOW.
     """
     try:
         size = weights.stat().st_size

@@ -114,11 +114,7 @@ def load_prices() -> PriceList:
 
 
 def find_provider(host: str | None, providers: Mapping[str, str]) -> str | None:
-    """Return the provider at a host, by its domain.
-
-    Args:
-        providers: Names of providers by domain.
-    """
+    """Return the provider at a host. `providers` has their names by domain."""
     # With the dots, notopenai.com doesn't match openai.com.
     return next((name for domain, name in providers.items() if f".{host or ''}".endswith(f".{domain}")), None)
 

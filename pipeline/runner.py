@@ -42,10 +42,6 @@ class TurnLimiter:
     If five hundred turns were prepared at once, none would be ready before the last, and every other task would wait
     for a step of each. So turns start one after the other, and only while the event loop is calm: receiving, stopping
     and replying take priority.
-
-    Args:
-        count: Number of slots.
-        max_seconds: See `MAX_SLOT_SECONDS`.
     """
 
     def __init__(self, count: int = MAX_PREPARING_TURNS, max_seconds: float = MAX_SLOT_SECONDS) -> None:

@@ -58,11 +58,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class SkillPackage:
-    """A skill in a zip file.
-
-    Attributes:
-        files: The content of each file by its path in the skill's folder.
-    """
+    """A skill in a zip file, with the content of each file by its path in the skill's folder."""
 
     skill: Skill
     files: dict[str, bytes]

@@ -75,12 +75,7 @@ def check_engine() -> None:
 
 
 def explain_engine_failure(status: int | None, text: str) -> str | None:
-    """Return a sentence about a known failure of the engine, or None if the reason is unknown.
-
-    Args:
-        status: The exit status of its process.
-        text: The error output.
-    """
+    """Return a sentence about a known failure, by exit status and error output. None if the reason is unknown."""
     if status == -signal.SIGILL:
         return _processor_lacks(_("instructions"))
     if missing := _NO_LIBRARY.search(text):

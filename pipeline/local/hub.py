@@ -39,11 +39,7 @@ OnBytes = Callable[[int], None]
 
 
 class HubError(Exception):
-    """Raised with a reason such as "it cannot be reached" if the hub doesn't provide the file.
-
-    Attributes:
-        remedy: Tells the user what to do.
-    """
+    """Raised with a reason such as "it cannot be reached", and a remedy for the user."""
 
     def __init__(self, reason: str, remedy: str = "try again later") -> None:
         super().__init__(reason)

@@ -26,11 +26,7 @@ _NO_CHAT = ("embed", "rerank", "bge-", "whisper", "all-minilm")
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A model server on this machine.
-
-    Attributes:
-        models: The chat models, in the server's order. May be empty.
-    """
+    """A model server on this machine, with its chat models."""
 
     name: str
     base_url: str

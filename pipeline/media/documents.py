@@ -31,13 +31,9 @@ _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a document.
+    """The text of a document."""
 
-    Attributes:
-        about: Its length, such as `30 pages`, and how much of it was read.
-    """
-
-    about: str
+    about: str  # Its length, such as `30 pages`, and how much of it was read.
     parts: tuple[Part, ...]
 
 

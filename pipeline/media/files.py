@@ -69,11 +69,6 @@ def is_other_image(content: bytes) -> bool:
 
 
 def explain_no_vision(model: str, name: str | None = None) -> str:
-    """Return the text that says that a model accepts no images.
-
-    Args:
-        name: The name of the image, if the text is about a single one.
-    """
     if name is None:
         return _(
             "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"

@@ -128,11 +128,7 @@ class MediaReader:
         ]
 
     async def read(self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
-        """Read the attachments of one message or album for a model.
-
-        Args:
-            visible: Number of images that the turn already shows.
-        """
+        """Read the attachments of a message or album. The turn already shows `visible` images."""
         budget = await self.budget(owner, model)
         # Images take at most half of the free tokens.
         read, room = Read(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)

@@ -153,11 +153,7 @@ def describe_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def retell_calls(messages: Iterable[Message], should_retell: Collection[int]) -> list[Message]:
-    """Convert tool calls and their results to plain text.
-
-    Args:
-        should_retell: The positions of the messages with calls to convert.
-    """
+    """Convert the tool calls at these positions, and their results, to plain text."""
     made: list[Message] = []
     calls: dict[str, tuple[str, str]] = {}
     for place, message in enumerate(messages):
@@ -281,11 +277,7 @@ def encode_image(image: Image) -> str:
 def _message(
     message: Message, data: Mapping[str, Any], ids: dict[str, str], without: Collection[Part]
 ) -> dict[str, Any]:
-    """Return a message as JSON.
-
-    Args:
-        ids: The IDs of calls in this request by Mneme's own IDs. New ones are added.
-    """
+    """Return a message as JSON, and add the IDs of its calls to `ids`, by Mneme's own IDs."""
     wire: dict[str, Any] = {"role": message.role.value, "content": message.content}
     fields = data.get("fields")
     wire |= {name: fields[name] for name in _SENT_BACK if name in fields} if isinstance(fields, dict) else {}

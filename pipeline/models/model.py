@@ -189,11 +189,7 @@ class WrappedModel:
 
 
 class ModelError(MnemeError):
-    """Raised if a model gave no usable answer.
-
-    Attributes:
-        elsewhere: Another model may give one.
-    """
+    """Raised if a model gave no usable answer. `elsewhere` is True if another model may give one."""
 
     elsewhere = True
 

@@ -48,12 +48,7 @@ REASONING_FACTOR = 8
 
 @dataclass(frozen=True, slots=True)
 class ModelDefaults:
-    """Settings of a model for requests that don't say otherwise.
-
-    Attributes:
-        temperature: None leaves it to the server.
-        effort: How long a reasoning model thinks. None leaves it to the server.
-    """
+    """Defaults for the requests to a model. None leaves the choice to the server."""
 
     temperature: float | None = None
     max_output_tokens: int | None = None

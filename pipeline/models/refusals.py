@@ -84,11 +84,7 @@ _ONE_PICTURE = r"process|invalid|corrupt|decod|broken|too (?:large|small)|format
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The adjustments for the next attempt.
-
-    Attributes:
-        lasting: The parts that the server refuses permanently, which are stored.
-    """
+    """The adjustments for the next attempt. Those in `lasting` are stored, since the server always refuses the parts."""
 
     adjustments: Adjustments
     lasting: Adjustments = NOTHING

@@ -31,17 +31,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by role.
-
-    Attributes:
-        fallbacks: Tried in order if the first model fails.
-        others: Models that a chat can choose instead of `balanced`.
-    """
+    """The models by role. Fallbacks are tried in order if the first model fails."""
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
-    others: tuple[ChatModel, ...] = ()
+    others: tuple[ChatModel, ...] = ()  # A chat can choose one of these instead of `balanced`.
 
 
 class _SharedTime:

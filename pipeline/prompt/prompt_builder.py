@@ -79,12 +79,7 @@ MAX_SHARED_MEMORY_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """The sources of memories for a prompt.
-
-    Attributes:
-        activation_tokens: The limit for activated memories.
-        sharing: None if nothing is shared.
-    """
+    """The sources of memories for a prompt."""
 
     recall: Recall
     activation: Activation

@@ -134,11 +134,7 @@ No preamble."""
 
 
 def summary_request(earlier: str | None, transcript: str, *, shorter: bool = False) -> str:
-    """Return the request to the summariser.
-
-    Args:
-        shorter: Ask for fewer words, since the last summary was cut off.
-    """
+    """Return the request to the summariser. Ask for a shorter summary if the last one was cut off."""
     parts = [f"## Earlier summary\n{earlier}"] if earlier else []
     instruction = "Write the new summary, in at most 100 words." if shorter else "Write the new summary."
     return "\n\n".join([*parts, f"## Conversation\n{transcript}", instruction])

@@ -79,12 +79,7 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _CorrectionContext:
-    """The messages and memories that a correction may refer to.
-
-    Attributes:
-        message_ids: The user's latest messages.
-        entry_ids: The memories that the last answer states.
-    """
+    """The user's latest messages and the memories in the last answer, which a correction may refer to."""
 
     message_ids: tuple[int, ...]
     entry_ids: tuple[int, ...]
@@ -166,11 +161,7 @@ class AutoCapture:
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
     async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
-        """Write the note, orders and corrections of a message as one change.
-
-        Args:
-            sharer: The name of the person who shares the note with the family. None if it isn't shared.
-        """
+        """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
         session = turn.session
         owner = session.owner
         outcome = _Outcome()

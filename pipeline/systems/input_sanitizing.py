@@ -105,15 +105,10 @@ class InputSanitizing:
 
 @dataclass(slots=True)
 class _Content:
-    """The content of arrivals that belong together.
-
-    Attributes:
-        material: The messages with the content of the attachments.
-        texts: The text sent with them.
-    """
+    """The content of arrivals that belong together."""
 
     attachments: list[Attachment]
-    material: list[Message]
+    material: list[Message]  # The content of the attachments.
     texts: list[Message]
 
 

@@ -37,11 +37,7 @@ _INTERRUPTED = N_(
 
 
 class ReplyDelivery:
-    """Commits and delivers every turn, whether it was answered, stopped or failed.
-
-    Args:
-        notes: Write exchanges into the daily notes.
-    """
+    """Commits and delivers every turn, whether it was answered, stopped or failed."""
 
     name = "ReplyDelivery"
 

@@ -135,14 +135,10 @@ class _Reading(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A reminder that a message asks for.
-
-    Attributes:
-        when: The first time, on the session's clock. None if the message doesn't say.
-    """
+    """A reminder that a message asks for."""
 
     what: str
-    when: datetime | None
+    when: datetime | None  # The first time, on the session's clock. None if the message names none.
     repeat: Repeat
 
 

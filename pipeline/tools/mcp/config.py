@@ -244,13 +244,7 @@ NODE = "Node.js 22 or newer, which brings npx (https://nodejs.org)"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A ready-made server entry.
-
-    Attributes:
-        wish: A description of what the server does.
-        needs: The programs that must be installed.
-        entry: Create the entry from command-line arguments.
-    """
+    """A ready-made server. `entry` creates its entry from command-line arguments."""
 
     wish: str
     needs: str

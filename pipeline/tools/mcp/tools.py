@@ -47,12 +47,7 @@ STARTUP_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The state of a server, for /status and the doctor.
-
-    Attributes:
-        tools: Number of tools that are enabled.
-        trouble: The reason why the server is off, or None.
-    """
+    """The state of a server, with the number of its enabled tools, for /status and the doctor."""
 
     name: str
     tools: int
@@ -124,12 +119,7 @@ class McpTool:
 
 
 class McpTools:
-    """All servers and their current tools.
-
-    Args:
-        record: See `McpTool`.
-        max_tokens: Limit for the descriptions in a request. A small window lowers it.
-    """
+    """All servers and their current tools. Their descriptions take at most `max_tokens` in a request."""
 
     def __init__(
         self,
