@@ -84,7 +84,7 @@ _ONE_PICTURE = r"process|invalid|corrupt|decod|broken|too (?:large|small)|format
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The adjustments for the next attempt. Those in `lasting` are stored, since the server always refuses the parts."""
+    """The adjustments for the next attempt. The parts in `lasting` are stored, since the server always refuses them."""
 
     adjustments: Adjustments
     lasting: Adjustments = NOTHING
