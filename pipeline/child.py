@@ -21,7 +21,7 @@ class JsonChild:
     """
 
     def __init__(self, script: Path, *, env: Mapping[str, str] | None = None, log: IO[bytes] | None = None) -> None:
-        self.process = subprocess.Popen(  # noqa: S603 - our own script
+        self.process = subprocess.Popen(  # noqa: S603  # The script is part of Mneme.
             [sys.executable, "-P", str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -119,13 +119,14 @@ class Volatile:
         activated: The memories that the message activated. They are all trusted.
         lines: With a plain style, the memories that follow the identity in the system message. None is foreign.
         now: With a plain style, the current time, also in the system message.
+        passages: The recalled and quoted parts, each with its own provenance.
     """
 
     text: Passage
     activated: tuple[Activated, ...]
     lines: tuple[str, ...] = ()
     now: str = ""
-    read: tuple[Passage, ...] = ()  # what of it comes from memory or is quoted, each piece with its own provenance
+    passages: tuple[Passage, ...] = ()
 
 
 @dataclass(eq=False)
@@ -330,11 +331,11 @@ class PromptBuilder:
             messages=passages[0].messages,
             entries=passages[0].entries,
         )
-        read = (
+        pieces = (
             Passage("\n".join([*memory_lines, *shared])),
-            *(piece for one in (*passages, *quoted) for piece in one.pieces),
+            *(piece for passage in (*passages, *quoted) for piece in passage.pieces),
         )
-        return Volatile(text, context, own_lines, now, tuple(piece for piece in read if piece.text))
+        return Volatile(text, context, own_lines, now, tuple(piece for piece in pieces if piece.text))
 
     async def _find_shared(
         self, session: Session, shown: AlreadyInPrompt, budget: Budget

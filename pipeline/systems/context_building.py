@@ -109,8 +109,9 @@ class ContextBuilding:
         )
         spoken = [_with_origin(budget.cap(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
-        turn.found = tuple(
-            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept) for piece in volatile.read
+        turn.recalled_messages = tuple(
+            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept)
+            for piece in volatile.passages
         )
         turn.recalled_text = "\n".join([*volatile.lines, volatile.text.text])
         turn.context = self._builder.request(stable, volatile, spoken)
