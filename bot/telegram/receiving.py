@@ -146,7 +146,7 @@ class Receiver:
             if received is not None:
                 accepted.append((update, received))
         try:
-            with self.runner.places.prioritized():
+            with self.runner.limiter.prioritized():
                 await self._store(accepted)
         finally:
             self.arrived.set()  # Updates that can't be stored wait in memory

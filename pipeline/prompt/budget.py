@@ -23,7 +23,6 @@ MAX_WINDOW_SHARE = 0.9
 MAX_MEMORY_TOKENS = 8_000
 """Limit for `# Memory` in a large window. In a small one it is a quarter of the free tokens."""
 OMITTED_LINES_STEP = 3
-"""Lines of a daily note are left out in groups of this size."""
 MAX_RELEVANT_TOKENS = 1_200
 """Limit for `# Relevant Memory` in a large window. In a small one it is an eighth of the free tokens."""
 
@@ -74,7 +73,6 @@ class Budget:
 
     @property
     def memory(self) -> int:
-        """Limit for the files under `# Memory`."""
         return min(MAX_MEMORY_TOKENS, self.free // 4)
 
     def activation(self, limit: int) -> int:
@@ -102,7 +100,7 @@ class Budget:
         room = max(0, room - len(note))
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
 
-    def capped(self, message: Message, tokens: int) -> Message:
+    def cap(self, message: Message, tokens: int) -> Message:
         content = self.cut(message.content, tokens)
         return message if content == message.content else replace(message, content=content)
 
@@ -112,7 +110,7 @@ class Budget:
 
     def shorten(self, messages: list[Message]) -> list[Message]:
         """Cut long messages and drop old ones to halve a request that the provider refused as too long."""
-        cut = [self.capped(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
+        cut = [self.cap(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
         return self._prune(cut, min(self.messages, self.counter.messages(messages, self.model)) // 2)
 
     def _prune(self, messages: list[Message], tokens: int) -> list[Message]:
@@ -122,12 +120,11 @@ class Budget:
         conversation.add_many(message for message in messages if message is not question)
         question_tokens = self.counter.messages([question], self.model) if question else 0
         conversation.prune(max(0, tokens - question_tokens))
-        # Compare by identity, since two messages may be equal.
         retained = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in retained]
 
 
-def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
+def fit_memory(memory: Memory, tokens: int, budget: Budget) -> Memory:
     """Cut memory to `tokens`: MEMORY.md keeps its beginning, daily notes keep their newest lines."""
     # MEMORY.md gets at most half. Of the rest, today's notes have a quarter for themselves, or half if they are longer,
     # and what the other days don't need. Today's notes grow with every conversation. If the other days gave way to them
