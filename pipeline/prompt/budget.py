@@ -87,14 +87,18 @@ class Budget:
     def text(self, text: str) -> int:
         return self.counter.text(text, self.model)
 
+    def steady(self, text: str) -> int:
+        """Estimate the tokens of a text that is cut, so that the next request cuts it at the same place."""
+        return self.counter.steady_text(text, self.model)
+
     def cut(self, text: str, tokens: int, hint: str = "") -> str:
         """Return the text, or only its beginning and end if it is longer than `tokens`."""
-        cost = self.text(text)
+        cost = self.steady(text)
         if cost <= tokens:
             return text
         room = int(len(text) * tokens / cost)
-        # Round to steps of an eighth. Otherwise each correction of the estimate would move the cut and invalidate the
-        # prompt cache.
+        # Round to steps of an eighth. Otherwise a text that grows by a line would be cut at another place, which
+        # invalidates the prompt cache.
         room -= room % (1 << max(0, room.bit_length() - 4))
         note = f"\n[... {len(text) - room} of {len(text)} characters left out{hint} ...]\n"
         room = max(0, room - len(note))
@@ -133,9 +137,9 @@ def fit_memory(memory: Memory, tokens: int, budget: Budget) -> Memory:
     # Round to steps, since the estimate and today's notes change with every message, and a cut that moves invalidates
     # the prompt cache.
     step = _step(tokens)
-    remaining = max(0, tokens - _round_up(budget.text(long_term), step))
-    reserved = remaining // 4 if budget.text(memory.today) <= remaining // 4 else remaining // 2
-    costs = [budget.text(notes) for _, notes in memory.recent]
+    remaining = max(0, tokens - _round_up(budget.steady(long_term), step))
+    reserved = remaining // 4 if budget.steady(memory.today) <= remaining // 4 else remaining // 2
+    costs = [budget.steady(notes) for _, notes in memory.recent]
     recent = _shares(costs, remaining - reserved)
     recent = [cost if share >= cost else share - share % (step // 4) for share, cost in zip(recent, costs, strict=True)]
     today = remaining - sum(recent)
@@ -171,15 +175,15 @@ def _shares(costs: Sequence[int], tokens: int) -> list[int]:
 
 
 def _newest_lines(notes: str, tokens: int, budget: Budget) -> str:
-    if budget.text(notes) <= tokens:
+    if budget.steady(notes) <= tokens:
         return notes
     lines = notes.splitlines()
     retained: list[str] = []
-    tokens -= budget.text(_left_out(len(lines)))
+    tokens -= budget.steady(_left_out(len(lines)))
     if tokens < 0:
         return ""  # Even the note about omitted lines doesn't fit.
     for line in reversed(lines):
-        tokens -= budget.text(line) + 1
+        tokens -= budget.steady(line) + 1
         if tokens < 0:
             break
         retained.append(line)
