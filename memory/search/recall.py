@@ -208,8 +208,9 @@ class Recall:
         lines = PromptLines(tokens, self._counter, formatter)
         if forgotten is None:
             forgotten = await self.forgotten(lookup.owner or "")
-        # what entries say, and what messages do: two entries that say the same are the tidying's to merge
-        noted, said = set[str](), set(besides.said)
+        # An entry and a message that say the same are quoted once. Two messages stay, since the same words of another
+        # person or day tell something else, and so do two entries, which the weekly tidying merges.
+        noted, said = set[str](), set[str]()
         pieces: list[Passage] = []
         messages: list[int] = []
         entries: list[int] = []
@@ -222,7 +223,7 @@ class Recall:
             once.add(exchange.key)
             if exchange.is_hidden_by(forgotten):
                 continue
-            known = said if exchange.said is None else said | noted
+            known = besides.said | (said if exchange.said is None else noted)
             if (unsaid := _without(exchange, known, formatter)) is None:
                 continue
             if lines.add(unsaid.hit, unsaid.text, unsaid.said):

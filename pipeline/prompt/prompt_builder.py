@@ -218,7 +218,8 @@ class PromptBuilder:
         sections = ["\n".join([NEW_HEADER, *long_term.new])] if long_term.new else []
         sections += ["\n".join([UNASKED_HEADER, *strong])] if strong else []
         context = memory.to_context(*sections)
-        log.info(f"Memory context: {len(context)} chars")
+        if self.files is not None:
+            log.info(f"Memory context: {len(context)} chars")
         parts += [f"{MEMORY_HEADER}\n\n{context}"] if context and not style.plain else []
         rules = [activated_memory.line for activated_memory in baseline]
         parts += ["\n".join([RULES_HEADER, *rules])] if rules and not style.plain else []

@@ -404,15 +404,11 @@ async def test_recall_shows_each_exchange_once_up_to_its_limit(store: Store, rec
     assert len(await recall.recall("lighthouse", None, Filter(kinds=["note"]), 50)) == 0
 
 
-async def test_sentence_is_quoted_once_however_often_it_was_said(
+async def test_sentence_of_an_entry_and_a_message_is_quoted_once(
     store: Store, recall: Recall, session: Session
 ) -> None:
     await store.entries.add(session.owner, NewEntry("The lighthouse has a green door", name="door"))
-    for said in (
-        "Remember that the lighthouse has a green door",
-        "The lighthouse has a green door. Its keeper is Ivan.",
-    ):
-        await said_earlier(store, session, said, "Noted.")
+    await said_earlier(store, session, "The lighthouse has a green door. Its keeper is Ivan.", "Noted.")
     text = "\n".join(await relevant(store, recall, session, "What about the lighthouse door and its keeper?"))
     assert text.count("green door") == 1
     assert "Its keeper is Ivan." in text
