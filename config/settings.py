@@ -1,6 +1,7 @@
 """The settings of Mneme, read at start from the environment, then `.env`, then the defaults.
 
-Only the composition root and the command line read settings. They pass values to everything else.
+Only the composition root and the command line read settings. They pass values to everything else. The module is long
+since it lists every setting with its checks.
 """
 
 from __future__ import annotations

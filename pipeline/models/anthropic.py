@@ -56,7 +56,7 @@ class Messages:
             ]
             if request.required_tool and Part.TOOL_CHOICE not in adjustments.without:
                 made["tool_choice"] = {"type": "tool", "name": request.required_tool}
-        return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
+        return made | endpoint.extra_fields
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
         names = {"temperature": Part.TEMPERATURE, "tool_choice": Part.TOOL_CHOICE, "tools": Part.TOOLS}

@@ -1,4 +1,7 @@
-"""The wire format of OpenAI's chat completions, which nearly every server supports."""
+"""The wire format of OpenAI's chat completions, which nearly every server supports.
+
+The module is long since building a request and reading its stream use the same names of fields.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class ChatCompletions:
             _mark_cache(made["messages"])
         effort_names = (Part.REASONING_EFFORT.value,)
         made = {k: v for k, v in made.items() if v is not None and (k not in without or k in effort_names)}
-        return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
+        return made | endpoint.extra_fields
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
         messages = sent["messages"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from config.secrets import without_shapes
@@ -38,5 +40,14 @@ class Endpoint:
         )
 
     @property
+    def extra_fields(self) -> dict[str, object]:
+        return _parse_object(self.extra_body) if self.extra_body else {}
+
+    @property
     def provider(self) -> Provider:
         return provider_at(self.url)
+
+
+@lru_cache
+def _parse_object(text: str) -> dict[str, object]:
+    return dict(json.loads(text))

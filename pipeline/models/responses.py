@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,7 +64,7 @@ class Responses:
             made["tools"] = [{"type": "function", "strict": False, **describe_tool(tool)["function"]} for tool in tools]
             if request.required_tool and Part.TOOL_CHOICE not in without:
                 made["tool_choice"] = {"type": "function", "name": request.required_tool}
-        return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
+        return made | endpoint.extra_fields
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
         names = {
