@@ -12,7 +12,7 @@ from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of, share_button
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
-from memory.search.reading import Wanted
+from memory.search.reading import ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind
 from memory.text.same_words import same_words
@@ -189,10 +189,12 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+                result_page = await self.services.reading.every(
+                    [subject], owner, ReadRequest(Filter(), page, PAGE_TOKENS)
+                )
         if result_page is None:
             subject = argument
-            result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.services.reading.every([subject], owner, ReadRequest(Filter(), 1, PAGE_TOKENS))
         if result_page is None:
             return _(NOTHING_FOUND)
         more = ngettext(

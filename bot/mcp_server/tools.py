@@ -22,7 +22,7 @@ from memory.facts.checker import FactChecker
 from memory.facts.fact import Citation, Doubt, Fact
 from memory.log.quoted import QuotedMessages
 from memory.search.formatting import excerpt
-from memory.search.reading import MOST_RESULTS, Wanted
+from memory.search.reading import MAX_RESULTS, ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
@@ -90,14 +90,14 @@ class MemoryTools:
                 description="questions or words, each looked up by itself; the name of a memory reads it whole",
             ),
         ],
-        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = MAX_SEARCH_RESULTS,
+        limit: Annotated[int, Field(ge=1, le=MAX_RESULTS, description="results at most")] = MAX_SEARCH_RESULTS,
     ) -> str:
         """Search what the user said in earlier conversations and what is remembered of them, best first.
 
         Each line has its date and source. What is marked unconfirmed or superseded does not hold.
         """
         shortened = [query[:MAX_QUERY_CHARS] for query in queries]
-        page = await self._memory.reading.search(shortened, context.owner, Wanted(Filter(), 1, MAX_ANSWER_TOKENS))
+        page = await self._memory.reading.search(shortened, context.owner, ReadRequest(Filter(), 1, MAX_ANSWER_TOKENS))
         return without_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
 
     async def memory_get(self, context: ToolContext, name: Query) -> str:
@@ -179,7 +179,7 @@ class MemoryTools:
         return _as_json(_mask_secrets(entry_json(await self._memory.entries.get(owner, name))))
 
     async def conversation(self, owner: str, message: int) -> str:
-        """Return a message with its context. Raises NothingThere."""
+        """Return a message with its context. Raises NoSuchMessage."""
         passage = await self._memory.reading.around(message, owner, MAX_ANSWER_TOKENS)
         return without_secrets(passage.text)
 
