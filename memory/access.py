@@ -36,7 +36,7 @@ _begun: WeakKeyDictionary[Database, dict[tuple[str, int], datetime]] = WeakKeyDi
 
 
 class NoMember(MnemeError):
-    """The user whose membership should end is not a member."""
+    """The user to remove is not a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class AccessList:
         # Count before comparing, so that a user with too many attempts can't learn whether the code is right.
         if self._tries.add(user_id) > CODE_ATTEMPTS or not hmac.compare_digest(current, _digest(code)):
             return False
-        # If two users send the code at the same time, only the one that deletes it gets in.
+        # If two users send the code at the same time, only the first deletion succeeds.
         async with self._database.transaction() as connection:
             used = await connection.execute(
                 "DELETE FROM claim_codes WHERE channel = ? AND digest = ?", (self._channel, current)

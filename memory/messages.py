@@ -55,7 +55,7 @@ class Provenance(StrEnum):
 
 
 # The members are declared from trusted to unknown.
-_WORST_LAST = list(Provenance)
+_FROM_TRUSTED_TO_FOREIGN = list(Provenance)
 
 
 def speaker_of(message: Message) -> str:
@@ -65,7 +65,7 @@ def speaker_of(message: Message) -> str:
 
 def worst(provenances: Iterable[Provenance | None]) -> Provenance:
     """Return the least trusted provenance. None is the program's own text and doesn't count."""
-    return max((p for p in provenances if p is not None), key=_WORST_LAST.index, default=Provenance.TYPED)
+    return max((p for p in provenances if p is not None), key=_FROM_TRUSTED_TO_FOREIGN.index, default=Provenance.TYPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Passage:
 
     Attributes:
         images: Images to show with the text.
-        messages: Ids of the log messages whose exchanges it quotes.
+        messages: Ids of log messages. It quotes their exchanges.
         entries: Ids of the entries that it quotes.
         parts: Parts with separate provenances. Empty if the text is a single piece.
     """

@@ -154,11 +154,13 @@ class FactStore:
         return sorted(entries, key=lambda entry: places[entry.id])
 
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
-        """Store facts; what is known already is passed over. first_message: the first one that they may be from.
+        """Store facts, except for those that are known already.
 
-        A fact supersedes what the second look says that it replaces, and takes the place of what was captured from its
-        own messages. What is not confirmed, or past, takes nothing's place. Facts that may not be stored (secrets) are
-        left out, and the log says so.
+        A fact supersedes the memories that the second look named, and rewrites a capture from the same messages.
+        Unconfirmed and past facts replace nothing. Facts that can't be stored, such as secrets, are logged and skipped.
+
+        Args:
+            first_message: The id of the first message that the facts may come from.
         """
         learned: dict[int, Learned] = {}
         for checked in await self.allowed(change, facts):

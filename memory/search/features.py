@@ -1,7 +1,7 @@
 """Ranking features: turns each search hit into numbers that tell how well it answers a question.
 
-Several features look at the surrounding messages, since an answer often follows a message or two after the one that
-contains the question's words.
+Several features look at the surrounding messages, since an answer often follows a message or two after the question's
+words.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Features:
         fit: BM25 score, as a share of the best hit's score.
         coverage: The share of the question that occurs in the hit or shortly before it.
         surroundings: The best fit of the hits at most four messages away.
-        speaker: Whether the speaker is the one that the question names.
+        speaker: Whether the question names its speaker.
         names: For questions about a person, place or choice: how many names the hit contains.
         times: For questions about a time: whether the hit contains a time.
         follows_question: Whether the message before is a question.

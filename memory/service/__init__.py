@@ -1,1 +1,1 @@
-"""What the running service keeps for itself: preferences of chats, jobs, usage, what endpoints take, menus."""
+"""Tables of the running service: preferences of chats, usage, jobs, model endpoints and published menus."""

@@ -33,8 +33,7 @@ from memory.text.stemming import beginning_of, stem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Yi; and Hangul, whose words
-# grow particles.
+# Scripts without spaces: Thai, Lao, Myanmar, Khmer, kana, Han and Yi, and Hangul because of its particles.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\ua000-\ua4cf\uac00-\ud7af"
     "\U00020000-\U0003ffff"
