@@ -181,7 +181,6 @@ class AccessList:
         )
 
     async def _end(self, connection: aiosqlite.Connection, user_id: int, condition: str = "") -> bool:
-        """Delete a membership. Return False if there was none."""
         ended = await connection.execute_fetchall(
             f"DELETE FROM members WHERE channel = ? AND user_id = ? {condition} RETURNING since",
             (self._channel, user_id),

@@ -78,14 +78,14 @@ class MemoryBrowser:
             before: The id of the last entry on the page before.
         """
         rows = await self._database.rows(
-            f"{_listed()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
+            f"{_listed_query()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
             " AND (? IS NULL OR e.id < ?) ORDER BY e.id DESC LIMIT ?",
             (owner, Kind.ARCHIVE, before, before, PAGE_SIZE),
         )
         return [_listed_of(row) for row in rows]
 
     async def entry(self, owner: str, entry_id: int) -> Listed | None:
-        row = await self._database.row(f"{_listed()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
+        row = await self._database.row(f"{_listed_query()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
         return None if row is None else _listed_of(row)
 
     async def conversations(self, owner: str, before: int | None = None) -> list[ListedConversation]:
@@ -152,7 +152,7 @@ class MemoryBrowser:
         return [(row["month"], row["learned"], row["holding"]) for row in rows]
 
 
-def _listed() -> str:
+def _listed_query() -> str:
     return ENTRY_ROWS.replace(
         " FROM entries e JOIN owners o ON o.id = e.owner_id",
         ", s.content AS successor, m.conversation_id AS said_in FROM entries e JOIN owners o ON o.id = e.owner_id"

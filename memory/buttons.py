@@ -83,7 +83,6 @@ def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
 
 
 def undo_button(change: int, about: str, entry: int | None = None) -> Button:
-    """Return a button that undoes a change, or only its effect on one entry."""
     return Button(_("Undo"), f"/undo_{change}" if entry is None else f"/undo_{change}_{entry}", about)
 
 

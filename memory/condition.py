@@ -48,8 +48,6 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ConditionReport:
-    """Reads the condition of a memory from the store and the files."""
-
     database: Database
     files: MarkdownFiles
     corrections: Corrections

@@ -52,14 +52,14 @@ class NamingTracer:
     async def count(self, owner: str, name: str) -> NamingTraces:
         """Count the occurrences of a name that are not masked yet."""
         terms = QueryTerms(name)
-        messages = [row for row in await self._naming(owner, terms) if not row[2]]
-        lines = await asyncio.to_thread(self._lines, owner, terms)
+        messages = [row for row in await self._find_messages(owner, terms) if not row[2]]
+        lines = await asyncio.to_thread(self._count_lines, owner, terms)
         return NamingTraces(len(messages), lines)
 
     async def mask(self, owner: str, name: str) -> NamingTraces:
         """Mask the sentences of the log that contain the name, and the name in the files. This can't be undone."""
         terms = QueryTerms(name)
-        found = [row for row in await self._naming(owner, terms) if not row[2]]
+        found = [row for row in await self._find_messages(owner, terms) if not row[2]]
         owner_id = await known_owner(self._database, owner)
         for start in range(0, len(found), MESSAGES_PER_READ):
             async with self._database.transaction() as connection:
@@ -69,7 +69,7 @@ class NamingTracer:
         lines = await asyncio.to_thread(self._mask_files, owner, terms)
         return NamingTraces(len(found), lines)
 
-    async def _naming(self, owner: str, terms: QueryTerms) -> list[tuple[int, str, bool]]:
+    async def _find_messages(self, owner: str, terms: QueryTerms) -> list[tuple[int, str, bool]]:
         """Return id, content and whether it is masked already, for each message that contains the name."""
         results: list[tuple[int, str, bool]] = []
         last = 0
@@ -81,7 +81,7 @@ class NamingTracer:
                 (owner, last, MESSAGES_PER_READ),
             )
             # Matching many messages takes long, so it runs in a thread and doesn't block other turns.
-            results += await asyncio.to_thread(_of_rows, rows, terms)
+            results += await asyncio.to_thread(_filter_rows, rows, terms)
             if len(rows) < MESSAGES_PER_READ:
                 return results
             last = rows[-1]["id"]
@@ -89,7 +89,7 @@ class NamingTracer:
     def _paths(self, owner: str) -> list[Path]:
         return sorted(path for path in self._files.folder(owner).glob("*.md") if path.name != "MEMORY.md")
 
-    def _lines(self, owner: str, terms: QueryTerms) -> int:
+    def _count_lines(self, owner: str, terms: QueryTerms) -> int:
         return sum(_names(terms, line) for path in self._paths(owner) for line in text_of(path).splitlines())
 
     def _mask_files(self, owner: str, terms: QueryTerms) -> int:
@@ -97,7 +97,7 @@ class NamingTracer:
         for path in self._paths(owner):
             with locked(path):
                 lines = text_of(path, "surrogateescape").split("\n")
-                masked = [_masked(terms, line) if _names(terms, line) else line for line in lines]
+                masked = [_mask_name(terms, line) if _names(terms, line) else line for line in lines]
                 changed = sum(new != line for new, line in zip(masked, lines, strict=True))
                 if changed:
                     write_atomically(path, "\n".join(masked))
@@ -105,7 +105,7 @@ class NamingTracer:
         return count
 
 
-def _of_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str, bool]]:
+def _filter_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str, bool]]:
     return [(row["id"], row["content"], bool(row["masked"])) for row in rows if _names(terms, row["content"])]
 
 
@@ -113,6 +113,6 @@ def _names(terms: QueryTerms, text: str) -> bool:
     return bool(terms.terms) and len(terms.term_counts(text)) == len(terms.terms)
 
 
-def _masked(terms: QueryTerms, line: str) -> str:
+def _mask_name(terms: QueryTerms, line: str) -> str:
     """Replace each word of the name in a line, in any inflected form."""
     return _WORD.sub(lambda match: MASK if terms.term_counts(match.group()) else match.group(), line)

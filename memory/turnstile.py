@@ -19,7 +19,6 @@ class Turnstile:
         self._hurried: set[str] = set()
 
     def hurry(self, who: str) -> None:
-        """Prefer `who` to the others until `calm` is called."""
         self._hurried.add(who)
 
     def calm(self, who: str) -> None:

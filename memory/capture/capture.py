@@ -209,7 +209,6 @@ class ParsedSentence:
 
     @property
     def is_statement(self) -> bool:
-        """Return True if it surely states something lasting."""
         model = classifier()
         score = self.score
         # Between the two thresholds the form of the sentence decides.
@@ -219,7 +218,6 @@ class ParsedSentence:
 
     @property
     def _is_correction(self) -> bool:
-        """Return True if the whole sentence is "not X but Y"."""
         core = self.core.rstrip(_VALUE_EDGES)
         match = phrases_of(core).values("corrections", core)
         return match is not None and match.span() == (0, len(core)) and match.start("old") < match.start("new")
@@ -227,14 +225,14 @@ class ParsedSentence:
 
 def captured(text: str) -> list[Captured]:
     """Return the lasting statements of a message as typed, in order, at most MAX_CAPTURES."""
-    results = (_captured(sentence) for sentence in _unlisted(text))
+    results = (_capture(sentence) for sentence in _sentences_outside_lists(text))
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MAX_CAPTURES))
 
 
 def proposed(text: str) -> list[Captured]:
     """Return possible statements of a message for a model to judge. Recall comes before precision."""
-    own = itertools.takewhile(lambda sentence: not sentence.hands_over, _unlisted(text))
-    results = (_proposed(sentence) for sentence in own)
+    own = itertools.takewhile(lambda sentence: not sentence.hands_over, _sentences_outside_lists(text))
+    results = (_propose(sentence) for sentence in own)
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MAX_PROPOSED))
 
 
@@ -261,7 +259,7 @@ def resuming(text: str) -> Captured | None:
 def candidates(text: str) -> tuple[str, ...]:
     """Return the sentences of `text` that the next consolidation should look at, verbatim."""
     model = classifier()
-    own = (sentence for sentence in _unlisted(text) if not is_small_talk(sentence.said))
+    own = (sentence for sentence in _sentences_outside_lists(text) if not is_small_talk(sentence.said))
     lasting = (sentence.typed for sentence in own if model.may_last(sentence.said))
     return tuple(itertools.islice(lasting, _MAX_CANDIDATES))
 
@@ -292,13 +290,11 @@ def objects(text: str) -> bool:
 
 
 def asks_for_reminder(text: str) -> bool:
-    """Return True if `text` contains a phrase such as "remind me"."""
     plain = text.translate(STRAIGHT)
     return phrases_of(plain).remind.search(plain) is not None
 
 
 def _find_request(text: str, read: Callable[[str], str | None]) -> Request | None:
-    """Return the first result of `read` for one of the first sentences, and the rest of the text."""
     rest = text
     for _ in range(_MAX_REQUEST_SENTENCES):
         sentence = first_sentence(rest)
@@ -329,13 +325,13 @@ def parsed(text: str) -> Iterator[ParsedSentence]:
     was_mark = False
     for typed, sentence in sentences(text):
         phrases = phrases_of(sentence)
-        start, is_mark, asks_to_remember = _opening(sentence, phrases)
-        end = _closing(sentence, start, len(sentence), phrases)
+        start, is_mark, asks_to_remember = _find_start(sentence, phrases)
+        end = _find_end(sentence, start, len(sentence), phrases)
         yield ParsedSentence(typed, sentence, start, end, is_mark or was_mark, asks_to_remember)
         was_mark = is_mark and not _WORD.search(sentence, start, end)
 
 
-def _unlisted(text: str) -> Iterator[ParsedSentence]:
+def _sentences_outside_lists(text: str) -> Iterator[ParsedSentence]:
     """Yield the sentences of a text, except for items of a list and requests to change one."""
     for sentence in parsed(text):
         if sentence.is_list:
@@ -344,7 +340,7 @@ def _unlisted(text: str) -> Iterator[ParsedSentence]:
             yield sentence
 
 
-def _opening(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
+def _find_start(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
     """Return the offset after fillers, whether they object, and whether a request to remember follows."""
     at, is_mark = 0, False
     for _ in range(_MAX_OPENERS):
@@ -357,7 +353,7 @@ def _opening(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
     return at, is_mark, phrases.remember.match(text, at) is not None
 
 
-def _closing(text: str, start: int, end: int, phrases: Phrases) -> int:
+def _find_end(text: str, start: int, end: int, phrases: Phrases) -> int:
     """Return the offset before courtesies and smileys at the end."""
     while True:
         rest = text[start:end]
@@ -368,13 +364,13 @@ def _closing(text: str, start: int, end: int, phrases: Phrases) -> int:
         end = start + len(shorter)
 
 
-def _proposed(sentence: ParsedSentence) -> Captured | None:
+def _propose(sentence: ParsedSentence) -> Captured | None:
     core = sentence.core
     if is_small_talk(sentence.said) or asks_for_reminder(sentence.said) or _begins_to_ask(core):
         return None
     header = classifier().header
     bar = header.later if sentence.is_explicit or sentence.names_change else header.explicit
-    capture = _captured(sentence, sentence.begins_as_order or sentence.score >= bar)
+    capture = _capture(sentence, sentence.begins_as_order or sentence.score >= bar)
     words = _WORD.findall(core)
     if capture is None and sentence.is_answer and 0 < len(words) <= _MAX_FRAGMENT_WORDS:
         text = sentence.typed[sentence.start : sentence.end].rstrip(_EDGES)
@@ -389,13 +385,13 @@ def _begins_to_ask(text: str) -> bool:
     return bool(first & _ASKING) and phrases_of(text).standing.search(text) is None
 
 
-def _captured(sentence: ParsedSentence, is_statement: bool | None = None) -> Captured | None:
+def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Captured | None:
     """Return the statement in a sentence, or None. `is_statement` overrides the sentence's own judgement."""
     if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said):
         return None
     if not (sentence.is_statement if is_statement is None else is_statement):
         return None
-    start, end = _stating(sentence.said, sentence.start, sentence.end)
+    start, end = _trim_requests(sentence.said, sentence.start, sentence.end)
     text, typed = sentence.said[start:end], sentence.typed[start:end]
     words = _WORD.findall(text)
     # Two words are clear only if they are about the user or an answer, such as "it's Olga".
@@ -404,7 +400,7 @@ def _captured(sentence: ParsedSentence, is_statement: bool | None = None) -> Cap
         return None
     kind = sentence.kind
     phrases = phrases_of(text)
-    is_change, corrects, becomes = _values(text, typed, phrases)
+    is_change, corrects, becomes = _extract_values(text, typed, phrases)
     if kind is CaptureKind.CORRECTION and not (sentence.is_answer or corrects):
         kind = CaptureKind.FACT  # There is nothing that it could correct.
     is_standing = kind in _WISHES and _is_standing(text, phrases)
@@ -413,7 +409,7 @@ def _captured(sentence: ParsedSentence, is_statement: bool | None = None) -> Cap
     return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, sentence.is_answer)
 
 
-def _stating(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span without clauses at its ends that only ask for something, unless it is one question."""
     if _ENDS_ASKING.search(text[:end]) and next(classes(pieces_of(text[start:end])), frozenset()) & _QUESTION_OPENERS:
         return start, end  # "May I eat nuts, with my allergy?"
@@ -438,7 +434,6 @@ def _only_asks(clause: str) -> bool:
 
 
 def _is_standing(text: str, phrases: Phrases) -> bool:
-    """Return True if a wish is a lasting instruction to the bot."""
     match = phrases.standing.search(text) or phrases.obliges.match(text)
     if match is None:
         return False
@@ -446,20 +441,20 @@ def _is_standing(text: str, phrases: Phrases) -> bool:
     return not match.start() or bool(words and words[0] & _ORDER_OPENERS)
 
 
-def _values(text: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
+def _extract_values(text: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
     """Return whether a sentence reports a change, the words that are no longer true, and their replacement."""
     if any(names & _CHANGE_WORDS for names in classes(pieces_of(text))):
         moved = phrases.values("moves", text)
         if moved is not None:
-            return True, _value(typed, moved, "old"), _value(typed, moved, "new")
+            return True, _extract_value(typed, moved, "old"), _extract_value(typed, moved, "new")
     ended = phrases.values("ends", text)
     if ended is not None:
-        return True, _value(typed, ended, "old"), None
+        return True, _extract_value(typed, ended, "old"), None
     corrected = phrases.values("corrections", text)
-    return False, _value(typed, corrected, "old") if corrected is not None else None, None
+    return False, _extract_value(typed, corrected, "old") if corrected is not None else None, None
 
 
-def _value(typed: str, match: re.Match[str], name: str) -> str | None:
+def _extract_value(typed: str, match: re.Match[str], name: str) -> str | None:
     value = typed[slice(*match.span(name))].strip(_VALUE_EDGES)
     if name == "old":
         return value or None
@@ -473,7 +468,7 @@ def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
     """Return the text that a typed sentence asks to remember, or None. `for_all` accepts only family requests."""
     text = sentence.translate(STRAIGHT)
     phrases = phrases_of(text)
-    at = _opening(text, phrases)[0]
+    at = _find_start(text, phrases)[0]
     match = phrases.remember.match(text, at)
     if match is None or (for_all and match["for_all"] is None):
         return None
@@ -481,9 +476,9 @@ def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
     while len(spans) > 1 and _only_asks(text[match.end() :][slice(*spans[-1])]):
         spans.pop()
     start, end = match.end(), match.end() + spans[-1][1]
-    end = _closing(text, start, end, phrases)
+    end = _find_end(text, start, end, phrases)
     what = sentence[start:end].strip(_EDGES)
-    is_meant = match["recalls"] is None or _tells(text[start:end])
+    is_meant = match["recalls"] is None or _is_statement_text(text[start:end])
     is_request = is_meant and len(what) >= _MIN_REQUEST_CHARS and not _ENDS_ASKING.search(what)
     return what[:MAX_CAPTURE_CHARS] if is_request else None
 
@@ -491,14 +486,14 @@ def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
 def _to_forget(sentence: str) -> str | None:
     text = sentence.translate(STRAIGHT)
     phrases = phrases_of(text)
-    start, _is_mark, asks_to_remember = _opening(text, phrases)
+    start, _is_mark, asks_to_remember = _find_start(text, phrases)
     match = None if asks_to_remember else phrases.forget.match(text, start)
     if match is None:
         return None
-    what = sentence[match.end() : _closing(text, match.end(), len(text), phrases)].strip(_EDGES)
+    what = sentence[match.end() : _find_end(text, match.end(), len(text), phrases)].strip(_EDGES)
     return what[:MAX_CAPTURE_CHARS] if what and not _ENDS_ASKING.search(what) else None
 
 
-def _tells(text: str) -> bool:
+def _is_statement_text(text: str) -> bool:
     """Return True if a statement follows "remember", not a shared memory such as "our trip to Rome"."""
     return classifier().is_sure(text) and any(names & _VERBS for names in classes(pieces_of(text)))

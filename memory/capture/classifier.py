@@ -159,7 +159,6 @@ def _parts(pieces: list[str]) -> Iterator[str]:
 
 
 def _present(row: list[frozenset[str]]) -> Iterator[str]:
-    """Yield the classes that occur, and pairs of them."""
     present = sorted(frozenset().union(*row) - {"|"})
     yield from ("k" + name for name in present)
     yield from (f"p{word}+{other}" for word, other in itertools.combinations(present, 2))

@@ -25,7 +25,7 @@ _NEW = r"(?P<new>[^,;:.!?，；：。！？]{1,60})"
 
 @dataclass(frozen=True)
 class Phrases:
-    """The lists of the languages that a text may be in, as one."""
+    """The phrase lists of all languages that a text may be in."""
 
     languages: tuple[Mapping[str, tuple[str, ...]], ...]
 
@@ -37,7 +37,6 @@ class Phrases:
 
     @functools.cached_property
     def closers(self) -> re.Pattern[str]:
-        """Match fillers at the end of a statement."""
         parted = rf"(?:[,;，；(:~–—-]+\s*|\s+|(?<=[{HAN}]))"
         return re.compile(rf"{parted}(?:{self._any('closers')})[\s.!?…,)~！？。]*$", re.IGNORECASE)
 
@@ -67,7 +66,6 @@ class Phrases:
 
     @functools.cached_property
     def lists(self) -> re.Pattern[str]:
-        """Match the heading of a list."""
         return self._anywhere("lists")
 
     @functools.cached_property
@@ -77,7 +75,6 @@ class Phrases:
 
     @functools.cached_property
     def standing(self) -> re.Pattern[str]:
-        """Match words that make an instruction permanent."""
         return self._anywhere("standing")
 
     @functools.cached_property

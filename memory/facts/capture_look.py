@@ -157,7 +157,6 @@ class CaptureLook:
 def capture_prompt(
     claims: Sequence[str], number: int, excerpt: Excerpt, memories: Sequence[KnownMemory], doubted: frozenset[int]
 ) -> str:
-    """Return the prompt about the claims in message `number` of an excerpt."""
     visible = {
         at: _visible(message, is_judged=at == number)
         for at, message in enumerate(excerpt.messages, 1)

@@ -66,15 +66,17 @@ class FactChecker:
         Raises Postponed.
         """
         # An excerpt may contain a long file, so the comparison runs in a thread.
-        checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, memories) for fact in facts])
-        claims = [(at, _claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign]
-        requests = [(at, _request(item, excerpt)) for at, item in enumerate(forgetting)]
+        checked = await asyncio.to_thread(lambda: [_check_citation(fact, excerpt, memories) for fact in facts])
+        claims = [
+            (at, _fact_claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign
+        ]
+        requests = [(at, _forget_claim(item, excerpt)) for at, item in enumerate(forgetting)]
         typed = [(at, claim) for at, claim in requests if claim is not None]
         asked = [claim for _, claim in (*claims, *typed)]
         verdicts = await self._look.look(asked, excerpt, memories, deadline) if self._look is not None else {}
         # The claims are the facts, followed by the requests to forget.
         for place, (at, _) in enumerate(claims):
-            checked[at] = _judged(checked[at], verdicts.get(place), excerpt, memories)
+            checked[at] = _apply_verdict(checked[at], verdicts.get(place), excerpt, memories)
         follows = {
             at
             for place, (at, _) in enumerate(typed, len(claims))
@@ -83,7 +85,7 @@ class FactChecker:
         return checked, [at in follows for at in range(len(forgetting))]
 
 
-def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> CheckedFact:
+def _check_citation(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> CheckedFact:
     """Check the citation of a fact. If it has no doubt afterwards, the second look decides."""
     at, quote = None, None
     if fact.citation is not None and fact.citation.quote.strip():
@@ -109,7 +111,7 @@ def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> Che
     return replace(checked, doubt=Doubt.FOREIGN_WORDS)
 
 
-def _request(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
+def _forget_claim(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
     """Return the claim that the user asked to forget something, or None if the user didn't type the quote."""
     at = typed_source(forgetting.citation, excerpt.messages)
     if at is None:
@@ -117,7 +119,7 @@ def _request(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
     return Claim(f"Forget: {forgetting.text}", number=at + 1, quote=forgetting.citation.quote)
 
 
-def _claim(checked: CheckedFact) -> Claim:
+def _fact_claim(checked: CheckedFact) -> Claim:
     fact = checked.fact
     text = f"{fact.person}: {fact.text}" if fact.person else fact.text
     since = f" (since {fact.since})" if fact.since else ""
@@ -125,7 +127,7 @@ def _claim(checked: CheckedFact) -> Claim:
     return Claim(f"{text}{since}{until}", fact.subject, checked.number, checked.quote)
 
 
-def _judged(
+def _apply_verdict(
     checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, memories: Sequence[KnownMemory]
 ) -> CheckedFact:
     """Apply the verdict of the second look. A fact that is the user's own sentence needs none."""
@@ -144,11 +146,10 @@ def _judged(
             return replace(checked, doubt=Doubt.UNCLEAR if checked.number else Doubt.NO_SOURCE)
     if checked.number is not None:
         return checked
-    return _sourced(checked, verdict.number, excerpt.messages)
+    return _add_source(checked, verdict.number, excerpt.messages)
 
 
-def _sourced(checked: CheckedFact, number: int | None, messages: Sequence[Message]) -> CheckedFact:
-    """Add the source that the second look named to a fact without a citation."""
+def _add_source(checked: CheckedFact, number: int | None, messages: Sequence[Message]) -> CheckedFact:
     if number is None or not 1 <= number <= len(messages):
         return replace(checked, doubt=Doubt.NO_SOURCE)
     message = messages[number - 1]

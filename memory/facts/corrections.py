@@ -50,14 +50,13 @@ class Corrections:
         self._search = search
 
     async def rules(self, owner: str) -> list[Entry]:
-        """Return the current rules of an owner, newest first."""
         where = f"{_IS_RULE} AND {CURRENT} AND e.archived_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?"
         return await entries_where(self._database.rows, where, (owner, MAX_COMPARABLE))
 
     async def ended_by(self, owner: str, sentence: str) -> list[Entry]:
         """Return the rules that a sentence such as "use emojis again" ends, judged by common words."""
         rules = await self.rules(owner)
-        return [rule for rule in rules if _repeated(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
+        return [rule for rule in rules if _repeated_share(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
 
     async def doubted(
         self, owner: str, capture: Captured, in_talk: Collection[int] = (), messages: Sequence[int] = ()
@@ -73,7 +72,7 @@ class Corrections:
             return [rule for rule in rules if differ_in_value(rule.content, capture.text)][:MAX_DOUBTED]
         if not capture.may_replace:
             return []
-        pool = await self._alike(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
+        pool = await self._find_similar(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
         if capture.corrects is not None:
             former = QueryTerms(capture.corrects)
             holding = [
@@ -86,17 +85,17 @@ class Corrections:
 
     async def comparable(self, owner: str, texts: Sequence[str], doubted: Collection[int] = ()) -> list[Entry]:
         """Return the memories to compare with `texts`: rules, similar, doubted and newest memories."""
-        alike = await self._alike(owner, texts, doubted, (), also_doubted=True)
+        alike = await self._find_similar(owner, texts, doubted, (), also_doubted=True)
         newest = await entries_where(
             self._database.rows,
-            f"e.kind IN ({_listed(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
+            f"e.kind IN ({_sql_list(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
             (owner, MAX_COMPARABLE),
         )
         first = [entry for entry in alike if entry.id in doubted]
         every = {entry.id: entry for entry in (*first, *await self.rules(owner), *alike, *newest)}
         return list(every.values())[:MAX_COMPARABLE]
 
-    async def _alike(
+    async def _find_similar(
         self,
         owner: str,
         texts: Sequence[str],
@@ -114,7 +113,7 @@ class Corrections:
         entries = await entries_where(
             self._database.rows,
             "(e.id IN (SELECT value FROM json_each(?)) OR e.source_message_id IN (SELECT value FROM json_each(?)))"
-            f" AND e.kind IN ({_listed(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
+            f" AND e.kind IN ({_sql_list(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
             (json.dumps([*found, *ids]), json.dumps([*messages]), owner),
         )
         return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
@@ -133,7 +132,7 @@ class Corrections:
     @staticmethod
     def _rating(entry: Entry, capture: Captured, in_talk: Collection[int], messages: Sequence[int]) -> float:
         """Return the certainty that a statement corrects a memory that it doesn't name, or 0."""
-        shared = min(_shared(entry.content, capture.text), _shared(capture.text, entry.content))
+        shared = min(_shared_share(entry.content, capture.text), _shared_share(capture.text, entry.content))
         is_in_talk = entry.id in in_talk or entry.source_message_id in messages
         if is_in_talk and capture.leans_on_talk and with_value(entry.content, capture.text) is not None:
             return 2 + shared
@@ -154,21 +153,20 @@ def _forbids(rule: str) -> bool:
 
 
 def _subject(rule: str) -> list[str]:
-    """Return the words of a rule's subject."""
     return [word for word in comparable(rule) if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(_classes_of(word))]
 
 
 def _says(entry: Entry, value: str | None) -> bool:
-    return value is not None and _shared(value, entry.content) == 1
+    return value is not None and _shared_share(value, entry.content) == 1
 
 
-def _shared(text: str, other: str) -> float:
+def _shared_share(text: str, other: str) -> float:
     """Return the share of the telling words of `text` that `other` contains."""
     sought = QueryTerms(text)
     return len(sought.term_counts(other)) / len(sought.terms) if sought.terms else 0.0
 
 
-def _repeated(rule: str, sentence: str) -> float:
+def _repeated_share(rule: str, sentence: str) -> float:
     """Return the share of a rule's subject that a sentence contains, in any inflected form."""
     words = _subject(rule)
     said = comparable(sentence)
@@ -180,5 +178,5 @@ def _classes_of(word: str) -> frozenset[str]:
     return next(classes(pieces_of(word)), frozenset())
 
 
-def _listed(kinds: Sequence[str]) -> str:
+def _sql_list(kinds: Sequence[str]) -> str:
     return ", ".join(f"'{kind}'" for kind in kinds)

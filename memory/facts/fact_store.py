@@ -82,7 +82,6 @@ class FactStore:
         self._vector_search = vector_search
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
-        """Return the newest current facts, each with its subject."""
         where = f"e.subject IS NOT NULL AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?"
         entries = await entries_where(self._database.rows, where, (owner, limit))
         return [(entry.subject or "", entry) for entry in entries]
@@ -90,8 +89,8 @@ class FactStore:
     async def spoken_of(self, owner: str, texts: Sequence[str], limit: int) -> list[tuple[str, Entry]]:
         """Return the current facts that match `texts`, each with its subject, best first."""
         # By words alone, since each message would otherwise be embedded a second time.
-        found = [await self._in_words(text, owner) for text in texts]
-        entries = await self._current(owner, _interleave(found)[:limit])
+        found = [await self._find_by_words(text, owner) for text in texts]
+        entries = await self._read_current(owner, _interleave(found)[:limit])
         return [(entry.subject, entry) for entry in entries if entry.subject is not None]
 
     async def subjects(self, owner: str, limit: int) -> list[str]:
@@ -111,7 +110,9 @@ class FactStore:
         meaning in any language.
         """
         subjects = [name_key(fact.subject) for fact in facts if fact.subject]
-        by_subject = [row["id"] for subject in dict.fromkeys(subjects) for row in await self._about(owner, subject)]
+        by_subject = [
+            row["id"] for subject in dict.fromkeys(subjects) for row in await self._find_about(owner, subject)
+        ]
         captured = await self._database.rows(
             "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.author = ?"
             " AND e.source_message_id >= ? AND e.deleted_at IS NULL ORDER BY e.id DESC LIMIT ?",
@@ -120,12 +121,12 @@ class FactStore:
         found: list[list[int]] = []
         for fact in facts:
             about = f"{fact.person}: {fact.subject}" if fact.person else fact.subject
-            found += [await self._alike(f"{about} {fact.text}", owner), await self._alike(about, owner)]
+            found += [await self._find_similar(f"{about} {fact.text}", owner), await self._find_similar(about, owner)]
         ids = dict.fromkeys([*by_subject, *(row["id"] for row in captured), *_interleave(found)])
-        entries = await self._current(owner, [*ids][:MAX_RELATED])
+        entries = await self._read_current(owner, [*ids][:MAX_RELATED])
         return [KnownMemory(entry.content, entry.subject, entry) for entry in entries]
 
-    async def _about(self, owner: str, subject: str) -> list[Row]:
+    async def _find_about(self, owner: str, subject: str) -> list[Row]:
         """Return the current facts about a subject, including further facts with numbered subjects."""
         return await self._database.rows(
             "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.subject >= ?"
@@ -134,19 +135,19 @@ class FactStore:
             (owner, subject, f"{subject}\uffff", subject, f"{_literal(subject)}-[0-9]*", MAX_SIMILAR),
         )
 
-    async def _alike(self, text: str, owner: str) -> list[int]:
+    async def _find_similar(self, text: str, owner: str) -> list[int]:
         """Return the ids of the current memories that are most similar in words and, if possible, in meaning."""
-        by_words = await self._in_words(text, owner)
+        by_words = await self._find_by_words(text, owner)
         if self._vector_search is None or not text.strip():
             return by_words
         similarities = await self._vector_search.of(text, owner, (), _HOLDING)
         near = sorted(similarities.found, key=lambda hit: -similarities.of[key_of(hit)].bare)
         return _interleave([by_words, [hit.id for hit in near if hit.turn_id is None][:MAX_SIMILAR]])
 
-    async def _in_words(self, text: str, owner: str) -> list[int]:
+    async def _find_by_words(self, text: str, owner: str) -> list[int]:
         return [*await self._search.scores(text, owner, _HOLDING, MAX_SIMILAR)]
 
-    async def _current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
+    async def _read_current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
         """Return the current entries with these ids, in the order of the ids."""
         where = f"e.id IN (SELECT value FROM json_each(?)) AND {CURRENT} AND o.name = ?"
         entries = await entries_where(self._database.rows, where, (json.dumps([*ids]), owner))
@@ -191,7 +192,7 @@ class FactStore:
             return Learned(await change.find(entry.name))
         if checked.is_past:
             await change.end(entry)
-        return await _in_place_of(change, await change.confirm(entry), checked)
+        return await _supersede_replaced(change, await change.confirm(entry), checked)
 
 
 def _is_forgotten(checked: CheckedFact, forgotten: ForgottenWords) -> bool:
@@ -220,7 +221,7 @@ class _Learning:
         is_guessed = captured.author == Author.CAPTURE and not captured.is_rule
         return self._checked.fact.kind if is_guessed and self._checked.doubt is None else None
 
-    async def _correct(self, repeated: Sequence[Entry]) -> None:
+    async def _correct_repeated(self, repeated: Sequence[Entry]) -> None:
         """Give entries with the same content the nature and kind of the fact."""
         is_vital = self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None
         for entry in repeated:
@@ -231,29 +232,29 @@ class _Learning:
 
     async def result(self) -> Learned | None:
         """Write the fact and return the result, or None if it was known."""
-        repeated = await self._holding(self._checked.repeats)
-        await self._correct(repeated)
+        repeated = await self._current_entries(self._checked.repeats)
+        await self._correct_repeated(repeated)
         # A capture from the same messages is the same memory in its first wording.
-        of_same = [*repeated, *await self._holding(self._checked.replaces)]
+        of_same = [*repeated, *await self._current_entries(self._checked.replaces)]
         captured = next((item for item in of_same if self._is_captured_here(item)), None)
-        if captured is None and (known := await self._known()) is not None:
-            return await self._replacing(known)
+        if captured is None and (known := await self._find_known()) is not None:
+            return await self._supersede_with_known(known)
         if self._checked.doubt is not None:
-            return Learned(await self._change.add(replace(await self._new(), proposal=_proposal(self._checked))))
+            return Learned(await self._change.add(replace(await self._new_entry(), proposal=_proposal(self._checked))))
         # A past fact replaces nothing.
         if self._until is not None and self._until <= self._change.moment:
-            return Learned(await self._change.add(await self._new()))
+            return Learned(await self._change.add(await self._new_entry()))
         if captured is not None:
-            entry = await self._in_place_of_capture(captured)
+            entry = await self._rewrite_capture(captured)
         elif repeated:
-            return await self._replacing(repeated[0])
-        elif (waiting := await self._waiting()) is not None:
+            return await self._supersede_with_known(repeated[0])
+        elif (waiting := await self._find_unconfirmed()) is not None:
             entry = await self._change.confirm(waiting)
         else:
-            return await self._added()
-        return await _in_place_of(self._change, entry, self._checked)
+            return await self._add()
+        return await _supersede_replaced(self._change, entry, self._checked)
 
-    async def _in_place_of_capture(self, captured: Entry) -> Entry:
+    async def _rewrite_capture(self, captured: Entry) -> Entry:
         """Rewrite the capture with the wording and the subject of the fact."""
         subject = await self._free_subject(but=captured)
         entry = await self._change.rewrite(
@@ -270,39 +271,41 @@ class _Learning:
             return entry
         return await self._change.rename(entry, subject)
 
-    async def _added(self) -> Learned:
-        replaced = await self._holding(self._checked.replaces)
+    async def _add(self) -> Learned:
+        replaced = await self._current_entries(self._checked.replaces)
         if not replaced:
-            return Learned(await self._change.add(await self._new()))
+            return Learned(await self._change.add(await self._new_entry()))
         # The first replaced entry passes its names on. The others are only superseded.
         former = replaced[0]
-        entry = await self._change.supersede(former, replace(await self._new(), name=None, subject=former.subject))
-        return replace(await _in_place_of(self._change, entry, self._checked), superseded=former)
+        entry = await self._change.supersede(
+            former, replace(await self._new_entry(), name=None, subject=former.subject)
+        )
+        return replace(await _supersede_replaced(self._change, entry, self._checked), superseded=former)
 
-    async def _replacing(self, known: Entry) -> Learned | None:
+    async def _supersede_with_known(self, known: Entry) -> Learned | None:
         """Supersede the replaced memories with an entry that is known already. Return None if there are none."""
         if self._checked.doubt is not None:
             return None
-        learned = await _in_place_of(self._change, known, self._checked)
+        learned = await _supersede_replaced(self._change, known, self._checked)
         return replace(learned, known=True) if learned.superseded is not None else None
 
-    async def _known(self) -> Entry | None:
+    async def _find_known(self) -> Entry | None:
         """Return the entry with the same content, confirmed or not as the fact, or None."""
         key = name_key(self._subject)
-        same = await self._same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
+        same = await self._find_same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
         if self._checked.doubt is not None:
             return next(iter(same), None)
         return next((e for e in same if e.unconfirmed is None and e.valid_until == self._until), None)
 
-    async def _waiting(self) -> Entry | None:
-        return next(iter(await self._same("e.unconfirmed IS NOT NULL")), None)
+    async def _find_unconfirmed(self) -> Entry | None:
+        return next(iter(await self._find_same("e.unconfirmed IS NOT NULL")), None)
 
-    async def _same(self, where: str, *parameters: object) -> list[Entry]:
+    async def _find_same(self, where: str, *parameters: object) -> list[Entry]:
         change = self._change
         entries = await entries_where(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
         return [entry for entry in entries if same_words(entry.content, self._content)]
 
-    async def _holding(self, memories: Iterable[KnownMemory]) -> list[Entry]:
+    async def _current_entries(self, memories: Iterable[KnownMemory]) -> list[Entry]:
         """Return the entries of `memories` that are still current within the change."""
         return [
             memory.entry
@@ -318,7 +321,7 @@ class _Learning:
         other = await self._change.current_of(self._subject, but=but.id if but is not None else None)
         return self._subject if other is None else await self._change.free_name(self._subject)
 
-    async def _new(self) -> NewEntry:
+    async def _new_entry(self) -> NewEntry:
         checked = self._checked
         return NewEntry(
             self._content,
@@ -334,7 +337,7 @@ class _Learning:
         )
 
 
-async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
+async def _supersede_replaced(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
     superseded = None
     for memory in checked.replaces:
         if memory.entry is not None and memory.entry.id != entry.id and await change.is_current(memory.entry):
@@ -344,13 +347,11 @@ async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Le
 
 
 def _interleave(lists: Sequence[Sequence[int]]) -> list[int]:
-    """Interleave several lists, and drop repeated items."""
     rounds = itertools.chain.from_iterable(itertools.zip_longest(*lists))
     return list(dict.fromkeys(item for item in rounds if item is not None))
 
 
 def _literal(text: str) -> str:
-    """Escape a text for GLOB."""
     return re.sub(r"([*?\[])", r"[\1]", text)
 
 

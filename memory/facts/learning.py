@@ -73,16 +73,16 @@ class Learning:
     async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
         """Write a memory as a part of a change. A refusal doesn't affect the rest of the change."""
         new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
-        former = await _replaceable(change, replaces) if replaces else None
+        former = await _find_replaceable(change, replaces) if replaces else None
         # Search within the change, so that concurrent requests don't write the same memory twice.
-        entry = await self._known(owner, new)
-        waiting = await self._waiting(owner, new) if entry is None else None
+        entry = await self._find_known(owner, new)
+        waiting = await self._find_unconfirmed(owner, new) if entry is None else None
         if new.unconfirmed is not None and (same := entry or waiting) is not None:
             return Learned(same, known=True)
         if entry is not None:
-            return await _known_again(change, entry, former, new)
+            return await _reinforce(change, entry, former, new)
         if waiting is not None:
-            return await _confirmed(change, waiting, former, new)
+            return await _confirm(change, waiting, former, new)
         if former is None:
             return Learned(await change.add(new))
         # FACT is the default kind, so the kind of the replaced memory is used instead.
@@ -91,20 +91,20 @@ class Learning:
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """Reinforce the memory with this wording and return it, or None if there is none."""
-        entry = next(iter(await self._saying(owner, content)), None)
+        entry = next(iter(await self._find_by_wording(owner, content)), None)
         if entry is None:
             return None
         async with self._ledger.change(owner, Operation.LEARN, Author.USER) as change:
             return await change.reinforce(entry)
 
-    async def _known(self, owner: str, new: NewEntry) -> Entry | None:
-        return _like(new, await self._saying(owner, new.content))
+    async def _find_known(self, owner: str, new: NewEntry) -> Entry | None:
+        return _same_kind_and_scope(new, await self._find_by_wording(owner, new.content))
 
-    async def _waiting(self, owner: str, new: NewEntry) -> Entry | None:
-        saying = await self._saying(owner, new.content, current=False)
-        return _like(new, [entry for entry in saying if entry.unconfirmed is not None])
+    async def _find_unconfirmed(self, owner: str, new: NewEntry) -> Entry | None:
+        saying = await self._find_by_wording(owner, new.content, current=False)
+        return _same_kind_and_scope(new, [entry for entry in saying if entry.unconfirmed is not None])
 
-    async def _saying(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
+    async def _find_by_wording(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
         """Return the typed memories with this wording, including archived ones. `current` excludes past ones."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
         ids = await self._search.scores(content, owner, only, MAX_SIMILAR)
@@ -114,11 +114,11 @@ class Learning:
         return [entry for entry in entries if wording(entry.content) == wording(content)]
 
 
-def _like(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
+def _same_kind_and_scope(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
     return next((e for e in entries if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
 
-async def _confirmed(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> Learned:
+async def _confirm(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> Learned:
     """Confirm an unconfirmed entry, with the new wording and quote."""
     entry = await change.confirm(await change.rewrite(waiting, new.content, quote=new.quote))
     if former is not None and await change.is_current(former):
@@ -126,7 +126,7 @@ async def _confirmed(change: Change, waiting: Entry, former: Entry | None, new: 
     return Learned(entry, superseded=former)
 
 
-async def _known_again(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
+async def _reinforce(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
     """Reinforce a known entry, and supersede `former` with it."""
     # A higher priority, or the user's own statement of a model's memory, raises its weight.
     values = new.priority or default_priority(new.kind)
@@ -140,7 +140,7 @@ async def _known_again(change: Change, entry: Entry, former: Entry | None, new: 
     return Learned(await change.reinforce(entry), known=not weightier, superseded=superseded)
 
 
-async def _replaceable(change: Change, name: str) -> Entry:
+async def _find_replaceable(change: Change, name: str) -> Entry:
     former = await change.find(name)
     if former.superseded_by is not None:
         raise MemoryRefused(_("{name} was superseded already: replace the one that took its place.", name=former.name))
@@ -162,7 +162,7 @@ class Procedures:
         Args:
             success: The result of a run, which is recorded in the same change. None if there was no run.
         """
-        plain, content = _plain(steps), workflow_text(task, steps)
+        plain, content = _clean_steps(steps), workflow_text(task, steps)
         async with self._ledger.change(owner, Operation.LEARN, author) as change:
             holder = await change.holder(name)
             if holder is None:
@@ -197,11 +197,11 @@ def steps_of(text: str) -> tuple[str, ...]:
 
 def workflow_text(task: str, steps: Sequence[str]) -> str:
     """Return a workflow as one text. Raises MemoryRefused for too few or too many steps."""
-    numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_plain(steps), 1))
+    numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_clean_steps(steps), 1))
     return f"{task.strip()}: {numbered}" if task.strip() else numbered
 
 
-def _plain(steps: Sequence[str]) -> list[str]:
+def _clean_steps(steps: Sequence[str]) -> list[str]:
     plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
     if not plain:
         raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")

@@ -138,7 +138,6 @@ class Question:
         self._best_fit = max(self._fits.values(), default=0.0) or 1.0
 
     def features(self, hit: Hit) -> Features:
-        """Return the features of one of the hits."""
         meaning = self._similarities.get(key_of(hit), _NO_MEANING)
         fit = hit.score / self._best_fit
         if hit.turn_id is None:

@@ -79,7 +79,6 @@ class HitFormatter:
     zone: ZoneInfo
 
     def entry(self, hit: Hit, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
-        """Format an entry with at most `most` characters of its text."""
         ended = f" Outcome: {excerpt(hit.outcome, query_terms, most)}" if hit.outcome else ""
         return f"{self.about(hit)} {excerpt(hit.content, query_terms, most)}{ended}"
 
@@ -89,7 +88,6 @@ class HitFormatter:
         return f"[{self.moment(hit.created_at)}, conversation{number}] {text}"
 
     def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[QuotedMessage, ...]:
-        """Return the messages of a turn."""
         return tuple(
             QuotedMessage(
                 row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms)
@@ -179,11 +177,11 @@ class PromptLines:
     def add(self, hit: Hit, text: str, said: str | None) -> bool:
         """Add a hit. `said` is the messages of an exchange, or None for an entry. Return False if there is no room."""
         if said is None:
-            return self._put(-len(self._texts), f"- {text}")
+            return self._replace_group(-len(self._texts), f"- {text}")
         talk = hit.conversation_id, hit.created_at.astimezone(self._formatter.zone).date()
         line = _ExchangeLine(hit.id, hit.created_at, said, text)
         exchanges = tuple(sorted((*self._talks.get(talk, ()), line), key=lambda item: item.message))
-        added = self._put(talk, self._worded(exchanges))
+        added = self._replace_group(talk, self._format_group(exchanges))
         if added:
             self._talks[talk] = exchanges
         return added
@@ -192,7 +190,7 @@ class PromptLines:
     def text(self) -> str:
         return "\n".join(self._texts.values())
 
-    def _put(self, key: tuple[int | None, date] | int, text: str) -> bool:
+    def _replace_group(self, key: tuple[int | None, date] | int, text: str) -> bool:
         existing = self._texts.get(key)
         cost = self._cost(text) - (self._cost(existing) if existing is not None else 0)
         if cost > self.left:
@@ -201,7 +199,7 @@ class PromptLines:
         self._texts[key] = text
         return True
 
-    def _worded(self, exchanges: tuple[_ExchangeLine, ...]) -> str:
+    def _format_group(self, exchanges: tuple[_ExchangeLine, ...]) -> str:
         if len(exchanges) == 1:
             return f"- {exchanges[0].text}"
         lines = [f"  {self._formatter.hour(exchange_line.at)} {exchange_line.said}" for exchange_line in exchanges]
@@ -243,7 +241,6 @@ class AlreadyInPrompt:
 
     @property
     def said(self) -> frozenset[str]:
-        """Return the `sentence_key` of all sentences."""
         return self.quoted | {sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:

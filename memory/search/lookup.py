@@ -47,7 +47,6 @@ class NamedMemory:
 
     @property
     def is_line(self) -> bool:
-        """Return True for a line of MEMORY.md."""
         return self.reference.startswith("line:")
 
 
@@ -64,7 +63,10 @@ class MemoryLookup:
         sought = QueryTerms(words)
         if not sought.terms:
             return []
-        return _best(((_share(sought, memory.content), memory) for memory in await self._like(words, owner)), most)
+        return _best_covered(
+            ((_covered_share(sought, memory.content), memory) for memory in await self._find_candidates(words, owner)),
+            most,
+        )
 
     async def naming(self, name: str, owner: str) -> list[NamedMemory]:
         """Return all memories and lines of MEMORY.md that contain a name, in any inflected form."""
@@ -76,14 +78,16 @@ class MemoryLookup:
             for entry in await self._entries.list(owner)
             if entry.kind != Kind.ARCHIVE and entry.superseded_by is None
         ]
-        return [memory for memory in entries + await self.lines(owner) if _share(sought, memory.content) == 1.0]
+        return [memory for memory in entries + await self.lines(owner) if _covered_share(sought, memory.content) == 1.0]
 
     async def stated_in(self, answer: str, owner: str, most: int = MAX_NAMED_MEMORIES) -> list[NamedMemory]:
         """Return the memories with most of their telling words in an answer, best first."""
-        memories = await self._like(answer, owner)
-        return _best(((_share(QueryTerms(memory.content), answer), memory) for memory in memories), most)
+        memories = await self._find_candidates(answer, owner)
+        return _best_covered(
+            ((_covered_share(QueryTerms(memory.content), answer), memory) for memory in memories), most
+        )
 
-    async def _like(self, words: str, owner: str) -> list[NamedMemory]:
+    async def _find_candidates(self, words: str, owner: str) -> list[NamedMemory]:
         """Return the candidates: the best matching current entries, and all lines of MEMORY.md."""
         kinds = [kind for kind in await self._entries.counts(owner) if kind != Kind.ARCHIVE]
         hits = await self._search.find(words, owner, only=Filter(kinds), limit=_MAX_CANDIDATES) if kinds else []
@@ -111,11 +115,10 @@ def is_proper_name(name: str, text: str) -> bool:
     return any(word[0].isupper() and bool(sought.term_counts(word)) for word in _WORD.findall(text))
 
 
-def _share(sought: QueryTerms, text: str) -> float:
-    """Return the share of the telling words that the text contains."""
+def _covered_share(sought: QueryTerms, text: str) -> float:
     return len(sought.term_counts(text)) / len(sought.terms) if sought.terms else 0.0
 
 
-def _best(shares: Iterable[tuple[float, NamedMemory]], most: int) -> list[NamedMemory]:
+def _best_covered(shares: Iterable[tuple[float, NamedMemory]], most: int) -> list[NamedMemory]:
     covered = sorted((item for item in shares if item[0] >= MIN_COVERAGE), key=lambda item: -item[0])
     return [memory for _, memory in covered[:most]]

@@ -73,7 +73,6 @@ class Neighbourhood:
         return self._near[message]
 
     def turn(self, number: int) -> list[Row]:
-        """Return the messages of a turn."""
         return self._turns[number]
 
 
@@ -118,7 +117,6 @@ class Ranked:
 
     @property
     def coverage(self) -> float:
-        """Return the best coverage of the question by a single hit."""
         return max((features.coverage for features in self.features), default=0.0)
 
 
@@ -183,7 +181,6 @@ class Ranker:
 async def by_features(
     question: str, hits: Sequence[Hit], database: Database, similarities: Similarities = NOT_COMPARED
 ) -> Ranked:
-    """Rank `hits` by their features."""
     around = await neighbourhood(database, [hit.id for hit in hits if hit.turn_id is not None])
     # Messages may have been forgotten since they were found.
     present = [hit for hit in hits if hit.turn_id is None or hit.id in around]

@@ -107,10 +107,10 @@ async def mentions(
         f" FROM hits b LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2 {where} ORDER BY b.row",
         parameters,
     )
-    return _in_groups(_exchanges(rows, zone))
+    return _group(_merge_exchanges(rows, zone))
 
 
-def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
+def _merge_exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
     """Merge the rows of an exchange into its first message with all words, or its first message."""
     results: dict[tuple[bool, int], Mention] = {}
     for row in rows:
@@ -134,7 +134,7 @@ def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
     return list(results.values())
 
 
-def _in_groups(mentions: Sequence[Mention]) -> list[Mention]:
+def _group(mentions: Sequence[Mention]) -> list[Mention]:
     groups: dict[tuple[object, ...], list[Mention]] = {}
     for mention in mentions:
         # All entries are one group, independent of their days.
@@ -159,8 +159,6 @@ class KindStats:
 
 
 class MemoryStats:
-    """Counts the entries of owners."""
-
     def __init__(self, database: Database, counter: TokenCounter) -> None:
         self._database = database
         self._counter = counter
@@ -184,7 +182,6 @@ class MemoryStats:
         return names[0] if len(names) == 1 else None
 
     async def owners(self, most: int = 1_000) -> list[str]:
-        """Return the names of the owners, oldest first."""
         rows = await self._database.rows("SELECT name FROM owners ORDER BY id LIMIT ?", (most,))
         return [row["name"] for row in rows]
 
@@ -230,8 +227,6 @@ class ReadRequest:
 
 
 class MemoryReader:
-    """Reads pages of an owner's memory."""
-
     def __init__(self, recall: Recall, search: Search, database: Database, counter: TokenCounter) -> None:
         self._recall = recall
         self._search = search
@@ -239,7 +234,6 @@ class MemoryReader:
         self._counter = counter
 
     def zone(self, owner: str | None) -> ZoneInfo:
-        """Return the time zone in which days and times are shown."""
         return self._recall.formatter(owner).zone
 
     async def search(self, queries: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
@@ -267,16 +261,18 @@ class MemoryReader:
         unique = _deduplicate(hit for turns in zip_longest(*groups) for hit in turns if hit is not None)
         quoted = quotes_in(requested.prompt)
         unseen = [hit for hit in unique if hit.said not in quoted]
-        lines += [_line(hit) for hit in unseen if hit.hit.name is None or hit.hit.id not in called]
+        lines += [_format_result(hit) for hit in unseen if hit.hit.name is None or hit.hit.id not in called]
         left_out = len(unique) - len(unseen)
-        return await _listed(paging, lines, requested.page, f"({left_out} quoted to you already)" if left_out else "")
+        return await _page_of_lines(
+            paging, lines, requested.page, f"({left_out} quoted to you already)" if left_out else ""
+        )
 
     async def about_path(self, path: str, owner: str, requested: ReadRequest) -> ResultPage | None:
         """Return a page of the memories for a path, or None if there are none."""
         kinds = requested.only.kinds or TYPED_KINDS
         results = await self._recall.semantic_scoped(owner, path, MAX_RESULTS, kinds)
-        return await _listed(
-            Paging(requested.tokens, self._counter), [_line(result) for result in results], requested.page
+        return await _page_of_lines(
+            Paging(requested.tokens, self._counter), [_format_result(result) for result in results], requested.page
         )
 
     async def every(self, subjects: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
@@ -297,19 +293,21 @@ class MemoryReader:
 
         async def fetch(start: int) -> list[Line]:
             chunk = mentions[start : start + LINES_PER_FETCH]
-            present = await self._present(chunk)
-            return [_mention(mention, hit, query_terms, formatter, has_both=has_both) for mention, hit in present]
+            present = await self._read_hits(chunk)
+            return [
+                _format_mention(mention, hit, query_terms, formatter, has_both=has_both) for mention, hit in present
+            ]
 
         return await Paging(requested.tokens, self._counter).page(fetch, len(mentions), requested.page, f"{head}:")
 
     async def mentioning(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Hit]:
         """Return all mentions as hits, by one owner or by all. An exchange is its first matching message."""
-        return [hit for _, hit in await self._present(await self._mentions(subjects, owner, only))]
+        return [hit for _, hit in await self._read_hits(await self._mentions(subjects, owner, only))]
 
     async def _mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
         return await mentions(self._database, owner, subjects, only, self.zone(owner))
 
-    async def _present(self, mentions: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
+    async def _read_hits(self, mentions: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
         """Return the mentions with their hits, without those that were forgotten since."""
         hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([mention.row for mention in mentions])}
         return [
@@ -348,7 +346,9 @@ class MemoryReader:
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
 
-def _mention(mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: HitFormatter, *, has_both: bool) -> Line:
+def _format_mention(
+    mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: HitFormatter, *, has_both: bool
+) -> Line:
     tier = (WHOLE if mention.whole else SOME,) if has_both else ()
     if mention.conversation is None:
         text = formatter.entry(hit, query_terms, MAX_LINE_CHARS)
@@ -374,17 +374,16 @@ def _more_hint(side: str, number: int) -> str:
 
 
 def _deduplicate(results: Iterable[RecallResult]) -> list[RecallResult]:
-    """Drop repeated exchanges and entries."""
     return list(
         {(result.hit.turn_id, result.hit.turn_id or result.hit.id): result for result in reversed([*results])}.values()
     )[::-1]
 
 
-def _line(result: RecallResult) -> Line:
+def _format_result(result: RecallResult) -> Line:
     return Line(f"- {result.text}", result.provenance, result.hit.id if result.hit.name is not None else None)
 
 
-async def _listed(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
+async def _page_of_lines(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
     async def fetch(start: int) -> Sequence[Line]:
         return lines[start : start + LINES_PER_FETCH]
 

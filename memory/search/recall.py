@@ -167,15 +167,15 @@ class Recall:
         for text in (message, *parts):
             if not is_chatter(text):
                 self._ranker.expect(text)
-        lookup = await self._looked_up(message, owner, visible)
-        asked = [await self._looked_up(text, owner, visible) for text in parts]
+        lookup = await self._search_and_rank(message, owner, visible)
+        asked = [await self._search_and_rank(text, owner, visible) for text in parts]
         if leans(message):
             own = QueryTerms(message) if has_telling_words(message) else None
-            together = [f"{before}\n{message}" for before in _exchange_before(visible)]
-            asked += [await self._looked_up(text, owner, visible, own) for text in together]
+            together = [f"{before}\n{message}" for before in _previous_exchange(visible)]
+            asked += [await self._search_and_rank(text, owner, visible, own) for text in together]
         if not parts and not any(each.answer for each in (lookup, *asked)):
-            pieces = await self._telling(message, owner, visible)
-            asked += [await self._ranked(found, owner, visible) for found in pieces]
+            pieces = await self._best_pieces(message, owner, visible)
+            asked += [await self._rank(found, owner, visible) for found in pieces]
         return replace(lookup, asked=asked)
 
     async def relevant(
@@ -199,7 +199,7 @@ class Recall:
             forgotten: The owner's forgotten words, if the caller has read them already.
         """
         exchanges = [
-            self._shown(
+            self._format(
                 lookup.owner,
                 each.message,
                 (
@@ -232,7 +232,7 @@ class Recall:
             if exchange.is_hidden_by(forgotten):
                 continue
             known = said if exchange.said is None else said | noted
-            if (unsaid := _without(exchange, known, formatter)) is None:
+            if (unsaid := _without_sentences(exchange, known, formatter)) is None:
                 continue
             if lines.add(unsaid.hit, unsaid.text, unsaid.said):
                 pieces += unsaid.pieces
@@ -242,12 +242,14 @@ class Recall:
         provenance = worst(piece.provenance for piece in pieces)
         return Passage(lines.text, provenance, messages=tuple(messages), entries=tuple(entries), parts=tuple(pieces))
 
-    async def _looked_up(self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
+    async def _search_and_rank(
+        self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None
+    ) -> Found:
         """Search for a message or a part of it, and rank the hits unless it is chatter."""
         found = await self._search.for_message(text, owner, len(visible.messages))
-        return found if is_chatter(text) else await self._ranked(found, owner, visible, own)
+        return found if is_chatter(text) else await self._rank(found, owner, visible, own)
 
-    async def _ranked(self, found: Found, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
+    async def _rank(self, found: Found, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
         """Rank the hits of a message or of a part of it, and set `answer` if they are good enough.
 
         Args:
@@ -260,7 +262,7 @@ class Recall:
             )
             found = replace(found, memories=own_memories, workflows=own_workflows)
         found = await self._ranker.compared(found, len(visible.messages))
-        unseen = _unseen(visible)
+        unseen = _unseen_filter(visible)
 
         def wanted(hit: Hit) -> bool:
             return unseen(hit) and (own is None or bool(own.term_counts(hit.content)))
@@ -274,13 +276,13 @@ class Recall:
         answers = covered or (not speaks and best.standing_out >= MIN_STANDING_OUT)
         return replace(found, answer=best if answers else None)
 
-    async def _telling(self, message: str, owner: str, visible: Transcript) -> list[Found]:
+    async def _best_pieces(self, message: str, owner: str, visible: Transcript) -> list[Found]:
         """Return the results for the best pieces of a message, ranked by words alone."""
         measured: list[tuple[float, str, Found]] = []
         much = math.log(2 + (await self._database.value("SELECT max(id) FROM messages") or 0))
         for piece in pieces_of(message):
             found = await self._search.for_message(piece, owner, len(visible.messages))
-            hits = [*itertools.islice(filter(_unseen(visible), found.passages), MIN_CANDIDATES)]
+            hits = [*itertools.islice(filter(_unseen_filter(visible), found.passages), MIN_CANDIDATES)]
             best = await by_features(piece, hits, self._database)
             measured.append((best.coverage * max((hit.score for hit in hits), default=0.0) / much, piece, found))
         best_pieces = sorted(measured, key=itemgetter(0, 1), reverse=True)[:MAX_PIECES]
@@ -303,7 +305,7 @@ class Recall:
             forgotten_too: Include forgotten text, for users who read their own log.
         """
         hits, around = await self._best(query, owner, only, limit * 3)
-        results = self._shown(owner, query, hits, around, numbered=numbered)
+        results = self._format(owner, query, hits, around, numbered=numbered)
         if owner is not None and not forgotten_too and (forgotten := await self.forgotten(owner)):
             results = (result for result in results if not result.is_hidden_by(forgotten))
         return list(itertools.islice(results, limit))
@@ -361,9 +363,9 @@ class Recall:
         seen = {hit.id for hit in in_scope}
         hits = [*in_scope, *(hit for hit in mentioning if hit.id not in seen and not hit.scope)]
         around = await neighbourhood(self._database, [hit.id for hit in hits if hit.turn_id is not None])
-        return list(itertools.islice(self._shown(owner, path, hits, around), limit))
+        return list(itertools.islice(self._format(owner, path, hits, around), limit))
 
-    def _shown(
+    def _format(
         self,
         owner: str | None,
         query: str,
@@ -386,10 +388,10 @@ class Recall:
             else:
                 rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
                 messages = formatter.said(rows, query_terms)
-                yield _exchange(hit, messages, formatter, numbered=numbered)
+                yield _format_exchange(hit, messages, formatter, numbered=numbered)
 
 
-def _without(result: RecallResult, said: Collection[str], formatter: HitFormatter) -> RecallResult | None:
+def _without_sentences(result: RecallResult, said: Collection[str], formatter: HitFormatter) -> RecallResult | None:
     """Return a result without the sentences that the prompt contains. None if nothing remains."""
     if result.said is None:
         keys = {sentence_key(part) for part in sentences_of(result.hit.content)}
@@ -399,10 +401,10 @@ def _without(result: RecallResult, said: Collection[str], formatter: HitFormatte
         return result
     if all(is_small_talk(message.text) for message in remaining):
         return None
-    return _exchange(result.hit, tuple(remaining), formatter)
+    return _format_exchange(result.hit, tuple(remaining), formatter)
 
 
-def _exchange(
+def _format_exchange(
     hit: Hit, messages: tuple[QuotedMessage, ...], formatter: HitFormatter, *, numbered: bool = False
 ) -> RecallResult:
     text = " | ".join(message.wording for message in messages)
@@ -410,13 +412,13 @@ def _exchange(
     return RecallResult(hit, formatter.exchange(hit, text, numbered=numbered), provenance, text, messages)
 
 
-def _exchange_before(visible: Transcript) -> list[str]:
+def _previous_exchange(visible: Transcript) -> list[str]:
     """Return the start of the last user message and of the last answer."""
     last = {message.role: message.content for message in visible.messages if message.content}
     return [last[role][:MAX_PREVIOUS_CHARS] for role in (Role.USER, Role.ASSISTANT) if role in last]
 
 
-def _unseen(visible: Transcript) -> Callable[[Hit], bool]:
+def _unseen_filter(visible: Transcript) -> Callable[[Hit], bool]:
     """Return a filter for hits that may be added to a prompt with this conversation."""
     seen = {message.turn_id for message in visible.messages}
 
@@ -433,7 +435,6 @@ def _unseen(visible: Transcript) -> Callable[[Hit], bool]:
 
 
 def _interleave(groups: Sequence[Iterator[RecallResult]]) -> Iterator[RecallResult]:
-    """Yield the best of each group, then the second of each, and so on."""
     for several in itertools.zip_longest(*groups):
         yield from (item for item in several if item is not None)
 

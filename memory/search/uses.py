@@ -29,8 +29,6 @@ SELECT e.id, e.content FROM entries e WHERE e.deleted_at IS NULL AND e.kind <> '
 
 
 class MemoryUses:
-    """Reinforces the memories that answers use."""
-
     def __init__(self, database: Database, reinforcement: Reinforcement) -> None:
         self._database = database
         self._reinforcement = reinforcement

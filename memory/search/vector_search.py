@@ -150,7 +150,6 @@ class VectorSearch:
         self._expected: OrderedDict[str, asyncio.Task[list[Vector]]] = OrderedDict()
 
     async def forget(self) -> None:
-        """Clear the cache."""
         self._owners.clear()
         while self._expected:
             self._expected.popitem()[1].cancel()
@@ -177,7 +176,7 @@ class VectorSearch:
             return NOT_COMPARED
         try:
             async with asyncio.timeout(COMPARE_TIMEOUT_SECONDS):
-                return await self._compared(question, owner, hits, only, MAX_NEAREST + visible)
+                return await self._compare(question, owner, hits, only, MAX_NEAREST + visible)
         except (MnemeError, TimeoutError) as error:
             self._retry_at = time.monotonic() + RETRY_SECONDS
             log.warning("embedder_failed", reason=str(error) or f"no answer within {COMPARE_TIMEOUT_SECONDS:g} s")
@@ -187,10 +186,10 @@ class VectorSearch:
     def _is_paused(self) -> bool:
         return time.monotonic() < self._retry_at
 
-    async def _compared(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Similarities:
+    async def _compare(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Similarities:
         # The first read of a large memory takes long. It continues in the background for the next question, and
         # does not count as a failure of the embedder.
-        reading = asyncio.create_task(self._known(owner))
+        reading = asyncio.create_task(self._load(owner))
         self._reading.add(reading)
         reading.add_done_callback(self._reading.discard)
         reading.add_done_callback(_retrieve_exception)
@@ -198,7 +197,7 @@ class VectorSearch:
         if not reading.done() or not len((vectors := reading.result()).keys):
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
-        queries = normalised(await self._embedded(question, without_names(question, speakers)))
+        queries = normalised(await self._embed_question(question, without_names(question, speakers)))
         if queries.shape[1] != len(self._bare_question):
             bare = await self._embedder.embed(BARE_QUESTIONS, are_queries=True)
             self._bare_question = normalised(bare).mean(axis=0)
@@ -209,7 +208,7 @@ class VectorSearch:
         results = await self._search.by_rows([abs(key) for key in near if key not in met], owner, only)
         return compared.similarities([*hits, *results], results)
 
-    async def _embedded(self, question: str, bare: str) -> list[Vector]:
+    async def _embed_question(self, question: str, bare: str) -> list[Vector]:
         """Return the vector of a question and, if the bare question differs, also its vector."""
         texts = list(dict.fromkeys((question, bare)))
         expected = self._expected.pop(question, None)
@@ -218,31 +217,31 @@ class VectorSearch:
         first = await asyncio.shield(expected)
         return [*first, *(await self._embedder.embed(texts[1:], are_queries=True) if texts[1:] else ())]
 
-    async def _known(self, owner: str) -> OwnerVectors:
+    async def _load(self, owner: str) -> OwnerVectors:
         """Return the cached vectors of an owner, updated with additions and deletions."""
         if self._model is None:
             self._model = await self._vectors.model(self._embedder.name)
         vectors = self._owners.pop(owner, None) or OwnerVectors()
-        vectors = await self._extended(vectors, owner, self._model)
+        vectors = await self._extend(vectors, owner, self._model)
         if (now := time.monotonic()) >= vectors.counted + _RECOUNT_SECONDS:
             if len(vectors.keys) != await self._vectors.count(owner, self._model):
-                vectors = await self._extended(OwnerVectors(), owner, self._model)
+                vectors = await self._extend(OwnerVectors(), owner, self._model)
             vectors.counted = now
         self._owners[owner] = vectors
         while len(self._owners) > 1 and sum(item.bytes for item in self._owners.values()) > _MAX_CACHE_BYTES:
             self._owners.popitem(last=False)
         return vectors
 
-    async def _extended(self, vectors: OwnerVectors, owner: str, model: int) -> OwnerVectors:
+    async def _extend(self, vectors: OwnerVectors, owner: str, model: int) -> OwnerVectors:
         rows = await self._vectors.of_owner(owner, model, vectors.last)
-        return await asyncio.to_thread(_with_rows, vectors, rows) if rows else vectors
+        return await asyncio.to_thread(_merge_rows, vectors, rows) if rows else vectors
 
 
 class QueryComparison:
     """Cosine similarities of an owner's vectors to a question and to the bare question, as standard scores."""
 
     def __init__(self, vectors: OwnerVectors, query_vectors: NDArray[np.float32]) -> None:
-        self._known = vectors
+        self._load = vectors
         cosines = vectors.cosines(query_vectors)
         spread = np.maximum(cosines.std(axis=1, keepdims=True), _MIN_SPREAD)
         self._scaled = (cosines - cosines.mean(axis=1, keepdims=True)) / spread
@@ -250,26 +249,26 @@ class QueryComparison:
     def nearest(self, most: int) -> NDArray[np.intp]:
         """Return the positions of the `most` nearest vectors to the bare question, and of the nearest entries."""
         bare = self._scaled[1]
-        return np.union1d(_greatest(bare, most), _greatest(bare[: self._known.entries], MAX_NEAREST_ENTRIES))
+        return np.union1d(_greatest(bare, most), _greatest(bare[: self._load.entries], MAX_NEAREST_ENTRIES))
 
     def similarities(self, hits: Sequence[Hit], results: Sequence[Hit]) -> Similarities:
         """Return the similarities of `hits`. Hits without a vector get the average of the others."""
-        places = self._known.places([key_of(hit) for hit in hits])
+        places = self._load.places([key_of(hit) for hit in hits])
         of: dict[int, Similarity] = {}
         if len(places):
             each = np.vstack((self._scaled[:, places], self._nearby(places))).astype(float)
             average = Similarity(*each.mean(axis=1).tolist())
-            keys = self._known.keys[places].tolist()
+            keys = self._load.keys[places].tolist()
             by_key = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
             of = {key_of(hit): average for hit in hits} | by_key
-        by_chance = math.sqrt(2 * math.log(max(2, len(self._known.keys))))
+        by_chance = math.sqrt(2 * math.log(max(2, len(self._load.keys))))
         return Similarities(results, of, float(self._scaled[1].max()) - by_chance)
 
     def _nearby(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the best score of the surrounding messages for each position, or 0 if there are none."""
         around = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
         there = np.clip(around, 0, self._scaled.shape[1] - 1)
-        conversations = self._known.conversations
+        conversations = self._load.conversations
         counts = (there == around) & (conversations[there] == conversations[places, None])
         best: NDArray[np.float32] = np.where(counts, self._scaled[1][there], -np.inf).max(axis=1)
         return np.where(np.isneginf(best), np.float32(0), best)
@@ -294,7 +293,7 @@ def _retrieve_exception(done: asyncio.Task[Any]) -> None:
         done.exception()
 
 
-def _with_rows(existing: OwnerVectors, rows: Sequence[Row]) -> OwnerVectors:
+def _merge_rows(existing: OwnerVectors, rows: Sequence[Row]) -> OwnerVectors:
     """Merge rows of the store into the cached vectors. A newer vector replaces an older one with the same key."""
     length = len(rows[-1]["vector"])
     # Unpack all columns at once. Accessing 100,000 rows by column name takes longer than reading them.

@@ -92,7 +92,6 @@ class Unembedded:
 
     @property
     def text(self) -> str:
-        """Return the text to embed."""
         return embedded_form(self.source, self.content)
 
 
@@ -105,8 +104,6 @@ class Embedded:
 
 
 class Vectors:
-    """The table of vectors."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -119,7 +116,6 @@ class Vectors:
         return int(value)
 
     async def newest(self) -> tuple[int, int]:
-        """Return the ids of the newest message and of the newest entry."""
         row = await self._database.row(
             "SELECT (SELECT coalesce(max(id), 0) FROM messages), (SELECT coalesce(max(id), 0) FROM entries)"
         )
@@ -180,12 +176,10 @@ class Vectors:
         )
 
     async def count(self, owner: str, model: int) -> int:
-        """Return how many vectors of a model an owner has."""
         of = "WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ?"
         return int(await self._database.value(f"SELECT count(*) FROM vectors {of}", (owner, model)))
 
     async def progress(self, name: str, owner: str | None = None) -> Embedded:
-        """Return the progress of a model for one owner, or for all."""
         mine = "" if owner is None else " AND {}.owner_id = (SELECT id FROM owners WHERE name = :owner)"
         row = await self._database.row(
             "SELECT (SELECT count(*) FROM vectors v"
@@ -241,11 +235,11 @@ class Embedding:
         Raises EmbedderError or StoreError. The batch is retried at the next call.
         """
         if not self._waiting:
-            self._waiting = await self._look()
+            self._waiting = await self._find_missing()
         batch = self._waiting[:BATCH]
         if not batch or self._model is None:
             return False
-        made = await self._made(batch)
+        made = await self._embed_batch(batch)
         await self._vectors.write(self._model, made)
         self._wrote = self._wrote or bool(made)
         del self._waiting[:BATCH]
@@ -254,7 +248,7 @@ class Embedding:
     async def progress(self, owner: str | None = None) -> Embedded:
         return await self._vectors.progress(self._embedder.name, owner)
 
-    async def _look(self) -> list[Unembedded]:
+    async def _find_missing(self) -> list[Unembedded]:
         newest = await self._vectors.newest()
         model = await self._vectors.model(self._embedder.name)
         taken_away = self._wrote and await self._vectors.length(model) is None
@@ -282,10 +276,10 @@ class Embedding:
     async def _missing(self, after: int, until: int, *, entries: bool) -> list[Unembedded]:
         return await self._vectors.missing(self._model or 0, after, until, entries=entries)
 
-    async def _made(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+    async def _embed_batch(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
         """Embed a batch, and skip the texts that the embedder refuses."""
         try:
-            return await self._of(batch)
+            return await self._embed_texts(batch)
         except EmbedderError as error:
             if not error.refused or len(batch) == 1:
                 raise
@@ -293,7 +287,7 @@ class Embedding:
         refused: list[Unembedded] = []
         for unembedded in batch:
             try:
-                made += await self._of([unembedded])
+                made += await self._embed_texts([unembedded])
             except EmbedderError as error:
                 if not error.refused:
                     raise
@@ -304,6 +298,6 @@ class Embedding:
         log.warning("embedder_refused", texts=len(refused))
         return made
 
-    async def _of(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+    async def _embed_texts(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
         vectors = await self._embedder.embed([unembedded.text for unembedded in batch])
         return [*zip(batch, vectors, strict=True)]

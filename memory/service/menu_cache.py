@@ -25,7 +25,6 @@ class MenuCache:
         return await self._stored(what) is not None
 
     async def keep(self, what: str, content: object) -> None:
-        """Record that `content` was published."""
         await self._database.write(
             "INSERT OR REPLACE INTO published (channel, what, fingerprint) VALUES (?, ?, ?)",
             (self._channel, what, _fingerprint(content)),

@@ -98,7 +98,6 @@ class PreferenceStore:
         return {chat: chosen for chat, chosen in by_chat.items() if chosen is not None}
 
     async def change(self, chat: str, **changes: Any) -> Preferences:  # Like dataclasses.replace.
-        """Change fields of a chat's preferences."""
         before = await self.get(chat)
         after = replace(before, **changes)
         if after != before:
@@ -151,8 +150,6 @@ class Zones:
 
 
 class NoticeSettings:
-    """Returns the notice setting of a chat: the chosen one, or else the installation's."""
-
     def __init__(self, preferences: PreferenceStore, default: Notices) -> None:
         self._preferences = preferences
         self._default = default

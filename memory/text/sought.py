@@ -45,7 +45,6 @@ class QueryTerms:
         self.terms = (*self._beginnings, *self._pairs)
 
     def term_counts(self, text: str) -> dict[str, int]:
-        """Count the terms that occur in a text."""
         folded = plain(text[:MAX_INDEXED_CHARS])
         counts: dict[str, int] = {}
         if any(map(folded.__contains__, self._starts)):

@@ -33,7 +33,6 @@ def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, da
 
 
 def _days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """Return the start of a day, month or year, and the start of the next one."""
     match = _DATE.fullmatch(text.strip())
     try:
         if match is None:

@@ -31,7 +31,6 @@ _INITIAL_RATES: Scripts = (0.25, 1.0, 0.25)
 
 
 def characters(text: str) -> Scripts:
-    """Count the characters of a text by kind of script."""
     if text.isascii():
         return len(text), 0, 0
     # Matching whole runs is faster, and a request counts its contents several times.

@@ -311,7 +311,6 @@ def plain(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return `text` without differences of case, width and apostrophe."""
     return unicodedata.normalize("NFKC", text).casefold().replace("\u02bc", "'")
 
 
