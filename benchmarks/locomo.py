@@ -44,13 +44,13 @@ from memory.clock import system_clock
 from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
 from memory.search.activation import Activation
+from memory.search.memory_reader import MemoryReader, ReadRequest
 from memory.search.ranking import Ranker
-from memory.search.reading import MemoryReader, ReadRequest
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget

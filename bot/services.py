@@ -33,9 +33,9 @@ from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
 from memory.search.activation import Activation, ActivationLog
-from memory.search.lookup import MemoryLookup
+from memory.search.memory_reader import MemoryReader, MemoryStats
+from memory.search.named_memories import MemoryLookup
 from memory.search.ranking import Ranker
-from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.uses import MemoryUses

@@ -15,7 +15,7 @@ from memory.clock import now_text
 from memory.files.markdown import locked, text_of, write_atomically
 from memory.store.entry_rows import known_owner
 from memory.store.forgotten import MASK, mark_spans
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

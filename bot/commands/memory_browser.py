@@ -12,7 +12,7 @@ from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of, share_button
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
-from memory.search.reading import ReadRequest
+from memory.search.memory_reader import ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind
 from memory.text.same_words import same_words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
     from memory.search.activation import ActivationReason
     from memory.search.formatting import ResultPage
-    from memory.search.lookup import NamedMemory
+    from memory.search.named_memories import NamedMemory
     from memory.search.search import Hit
     from memory.store.entry import Entry
 

@@ -22,11 +22,11 @@ from memory.facts.checker import FactChecker
 from memory.facts.fact import Citation, Doubt, Fact
 from memory.log.quoted import QuotedMessages
 from memory.search.formatting import excerpt
-from memory.search.reading import MAX_RESULTS, ReadRequest
+from memory.search.memory_reader import MAX_RESULTS, ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import stats_tool
 from pipeline.tools.memory_recall import MAX_QUERIES

@@ -16,8 +16,8 @@ from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, Priority
 from memory.store.entry_rows import CURRENT, entries_where
 from memory.text.classes import classes, pieces_of
+from memory.text.query_terms import QueryTerms
 from memory.text.same_words import comparable
-from memory.text.sought import QueryTerms
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from memory.text.cues import (
     TIME_PHRASES,
     TIMES,
 )
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.stemming import stem_of
 from memory.text.words import date_words, plain
 

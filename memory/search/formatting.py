@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memory.messages import Message
     from memory.search.search import Hit
     from memory.store.database import Row
-    from memory.text.sought import QueryTerms
+    from memory.text.query_terms import QueryTerms
     from memory.text.tokens import TokenCounter
 
 MAX_EXCERPT_CHARS = 300

@@ -1,7 +1,7 @@
 """Recall: decides which search results answer a message or a query, and formats them as exchanges and entries.
 
-search.py queries the index, ranking.py sorts the hits. This module splits a message into questions, drops hits that
-cover too little or are visible already, and fills a prompt. reading.py builds pages for tools and commands from it.
+search.py queries the index and ranking.py sorts the hits. This module splits a message into questions, drops hits that
+cover too little or are visible already, and fills a prompt. memory_reader.py turns its results into pages.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from memory.search.formatting import (
     sentence_key,
     sentences_of,
 )
-from memory.search.questions import asked_in, asks, leans, pieces_of
+from memory.search.query_splitting import asked_in, asks, leans, pieces_of
 from memory.search.ranking import Ranker, RankingRequest, by_features, neighbourhood
 from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.forgotten import forgotten_words
 from memory.text.naming import wording
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memory.store.entry import Kind
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Collection

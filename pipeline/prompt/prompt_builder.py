@@ -20,7 +20,7 @@ from memory.log.sessions import GUEST
 from memory.messages import Message, Passage, Role, worst
 from memory.search.activation import UNASKED_DIVISOR
 from memory.search.formatting import NOTHING_IN_PROMPT
-from memory.search.questions import asked_in, asks
+from memory.search.query_splitting import asked_in, asks
 from memory.search.search import NOTHING
 from pipeline.prompt.budget import fitted
 from pipeline.prompt.long_term import TODAY_HEADER, LongTermText, with_vital, without_hidden

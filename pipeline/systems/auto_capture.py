@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memory.ledger.page import LongTermMemory
     from memory.log.sessions import SessionService
     from memory.messages import Message
-    from memory.search.lookup import MemoryLookup, NamedMemory
+    from memory.search.named_memories import MemoryLookup, NamedMemory
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 

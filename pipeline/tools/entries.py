@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memory.files.history import HistoryFiles
     from memory.ledger.entries import EntryStore
     from memory.ledger.page import LongTermMemory
-    from memory.search.reading import MemoryStats
+    from memory.search.memory_reader import MemoryStats
     from memory.store.entry import Entry
     from pipeline.tools.cited_writes import CitedWrites
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AliasChoices, Field
 
 from memory.messages import Passage  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
-from memory.search.reading import ReadRequest
+from memory.search.memory_reader import ReadRequest
 from memory.search.search import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
 from memory.text.spans import span_of
@@ -15,7 +15,7 @@ from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
     from memory.search.formatting import ResultPage
-    from memory.search.reading import MemoryReader
+    from memory.search.memory_reader import MemoryReader
 
 MAX_QUERIES = 8
 MAX_RESULT_TOKENS = 2_000

@@ -16,7 +16,7 @@ from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store, assistant, in_utc, user

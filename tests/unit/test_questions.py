@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.search.questions import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS, asked_in, pieces_of
+from memory.search.query_splitting import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS, asked_in, pieces_of
 
 
 @pytest.mark.parametrize(

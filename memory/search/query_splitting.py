@@ -25,7 +25,7 @@ from memory.text.cues import (
     REFERRING_BACK_PHRASES,
     REQUESTS,
 )
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.words import (
     MAX_INDEXED_CHARS,
     has_gaps,

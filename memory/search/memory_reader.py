@@ -1,7 +1,7 @@
 """Paged reading for the recall tool, the commands and MCP clients.
 
 MemoryReader returns pages of results: the best hits of several queries, every mention of a subject, or the messages
-around one. recall.py below it selects and ranks, this module collects, counts and splits into pages.
+around one. It uses recall.py to select and rank hits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory.search.formatting import (
 from memory.search.search import SCORE, conditions, sources
 from memory.store.entry import TYPED_KINDS
 from memory.store.index import IN_PART, ROW, part_of, source_of
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.words import mention_expressions
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory.ledger.page import format_line, line_digest, said_by
 from memory.search.search import Filter
 from memory.store.entry import Kind
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
