@@ -11,7 +11,7 @@ from memory.condition import ConditionReport
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
-from memory.facts.fact_store import FactStore
+from memory.facts.fact_learner import FactLearner
 from memory.facts.learning import Learning, Procedures
 from memory.facts.sharing import Sharing
 from memory.files.history import HistoryFiles
@@ -122,7 +122,7 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.search, vector_search)
+        self.facts = FactLearner(database, self.search, vector_search)
         self.corrections = Corrections(database, self.search)
         self.condition = ConditionReport(database, self.files, self.corrections, decay, settings.memory_max_size, clock)
         self.browser = MemoryBrowser(database)

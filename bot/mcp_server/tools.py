@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from bot.services import MemoryServices
     from memory.facts.fact import CheckedFact, KnownMemory
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
     from memory.search.recall import RecallResult
     from memory.search.search import Hit
     from memory.store.entry import Entry

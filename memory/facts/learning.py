@@ -1,6 +1,6 @@
 """Writes typed memories and workflows (S4): adds new ones, reinforces known ones, supersedes corrected ones.
 
-These come from commands, tools and captures. Facts of a consolidation are written by fact_store.py.
+These come from commands, tools and captures. Facts of a consolidation are written by fact_learner.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.facts.fact_store import Learned
+from memory.facts.fact_learner import Learned
 from memory.messages import storable
 from memory.search.search import Filter
 from memory.store.entry import (

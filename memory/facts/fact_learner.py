@@ -69,7 +69,7 @@ class Learned:
         return _("{content} (was: {former})", content=content, former=unstopped(self.superseded.content))
 
 
-class FactStore:
+class FactLearner:
     """Learns facts and finds related ones.
 
     Args:

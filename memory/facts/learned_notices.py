@@ -10,10 +10,10 @@ from memory.buttons import Notice, edit_button, share_button, undo_button
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
 
 
-def noted(learned: Sequence[Learned], change: int | None, *, of_family: bool = False) -> list[Notice]:
+def learned_notices(learned: Sequence[Learned], change: int | None, *, of_family: bool = False) -> list[Notice]:
     """Return the notice about the memories of one change. Empty if all were known.
 
     Args:
