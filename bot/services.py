@@ -32,6 +32,9 @@ from memory.naming_traces import NamingTracer
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
+from memory.runtime.endpoints import EndpointStore
+from memory.runtime.jobs import JobLog
+from memory.runtime.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.search.activation import Activation, ActivationLog
 from memory.search.memory_reader import MemoryReader, MemoryStats
 from memory.search.named_memories import MemoryLookup
@@ -40,9 +43,6 @@ from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.uses import MemoryUses
 from memory.search.vectors import Embedding, Vectors
-from memory.service.endpoints import EndpointStore
-from memory.service.jobs import JobLog
-from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
 from memory.store.erasure import PendingErasures
 from memory.store.file_copies import FileCopies

@@ -21,7 +21,7 @@ from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.reminders.delivery import is_task
-from memory.service.jobs import MAX_ATTEMPTS
+from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import Arrival, given_up, inbox_ids, task_arrival
 from pipeline.models.client import load_sdk
 

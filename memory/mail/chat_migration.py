@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
     from memory.log.sessions import Address
-    from memory.service.preferences import PreferenceStore
+    from memory.runtime.preferences import PreferenceStore
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)

@@ -13,7 +13,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
-from memory.service.preferences import chat_of
+from memory.runtime.preferences import chat_of
 from memory.store.button_rows import ASKED, PLACED, Buttons, OutgoingReply, placed, put_reply
 from memory.store.private import EMPTY
 

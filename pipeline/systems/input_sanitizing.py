@@ -12,7 +12,7 @@ from config.texts import _
 from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role
-from memory.service.jobs import MAX_ATTEMPTS
+from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import clean, given_up
 from pipeline.media.files import MediaUnreadable
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text, to_text
-from memory.service.preferences import chat_of
+from memory.runtime.preferences import chat_of
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
