@@ -43,7 +43,7 @@ class StoreError(MnemeError):
 
 
 class MemoryRefused(MnemeError):
-    """A change of memory was refused. The text says why, and what is stored instead."""
+    """A change of memory was refused. The text gives the reason."""
 
 
 class ContentFiltered(MnemeError):

@@ -48,7 +48,7 @@ class Forgetting:
 
 
 class FactChecker:
-    """Checks extracted facts against a conversation. If `look` is None, facts that need a second look wait."""
+    """Checks extracted facts against a conversation. Without a `look`, facts that need one stay unconfirmed."""
 
     def __init__(self, look: SecondLook | None) -> None:
         self._look = look

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry, Kind
 
 MAX_FOREIGN_WORDS = 1
-"""Telling words that occur only in foreign text. A single one may be chance, such as another form of a word."""
+"""Telling words that occur only in foreign text. One may be chance, such as another form of a word."""
 MAX_START_CHARS, MAX_END_CHARS = 120, 200
 """Characters from the start and the end of a long text. The end often contains the question."""
 

@@ -283,7 +283,7 @@ class _Learning:
         return replace(await _supersede_replaced(self._change, entry, self._checked), superseded=former)
 
     async def _supersede_with_known(self, known: Entry) -> Learned | None:
-        """Supersede the replaced memories with an entry that is known already. Return None if there are none."""
+        """Supersede the replaced memories, if any, with a known entry. Return None if nothing was superseded."""
         if self._checked.doubt is not None:
             return None
         learned = await _supersede_replaced(self._change, known, self._checked)

@@ -193,7 +193,7 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Kn
         words = "" if claim.number is None else f"\n   words in [{claim.number}]: {one_line(claim.quote or '')}"
         listed.append(f"{at}. {about}{one_line(claim.text)}{words}")
         for number, message in _around(claim, excerpt.messages).items():
-            # If two claims show the same message, the longer version is kept.
+            # If two claims show the same message, use the longer version.
             if number not in visible or len(visible[number].content) < len(message.content):
                 visible[number] = message
     parts = [_TASK]

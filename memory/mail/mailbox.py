@@ -196,7 +196,7 @@ class Mailbox:
         return {row["update_id"]: row["id"] for row in rows}
 
     async def keep(self) -> None:
-        """Store the updates that are held in memory. Raises StoreError if that still fails."""
+        """Store the updates that wait in memory. Raises StoreError if that still fails."""
         async with self._keeping:
             # A state may change during the write.
             written = [(unstored, unstored.state) for unstored in self._unstored.values()]

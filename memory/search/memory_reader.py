@@ -237,7 +237,7 @@ class MemoryReader:
         return self._recall.formatter(owner).zone
 
     async def search(self, queries: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
-        """Return a page of the best hits of the queries, alternating between them, or None if there are none.
+        """Return a page of the best hits of the queries, alternating between them, or None without hits.
 
         Entries with a query as their name come first and in full. If the only query names a long entry, the pages are
         those of the entry. The first line counts the results that were left out. Raises NoSuchPage.
@@ -268,7 +268,7 @@ class MemoryReader:
         )
 
     async def about_path(self, path: str, owner: str, requested: ReadRequest) -> ResultPage | None:
-        """Return a page of the memories for a path, or None if there are none."""
+        """Return a page of the memories for a path, or None without memories."""
         kinds = requested.only.kinds or TYPED_KINDS
         results = await self._recall.semantic_scoped(owner, path, MAX_RESULTS, kinds)
         return await _page_of_lines(
@@ -276,7 +276,7 @@ class MemoryReader:
         )
 
     async def every(self, subjects: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
-        """Return a page of all mentions of the subjects, a line each, or None if there are none.
+        """Return a page of all mentions of the subjects, a line each, or None without mentions.
 
         They are grouped by conversation and day, and the first line counts them. Without subjects everything is
         returned, oldest first. Raises NoSuchPage.

@@ -137,8 +137,8 @@ def without_talk(sentence: str) -> str:
 def pieces_of(message: str) -> list[str]:
     """Split long sentences into pieces of PIECE_WORDS words, since dictated text may lack punctuation.
 
-    Pieces start at question words. If there are none, the pieces overlap by half. In a script without spaces two
-    letters count as a word.
+    Pieces start at question words. Without question words they overlap by half. In a script without spaces two letters
+    count as a word.
     """
     pieces = [piece for part in _ENDS.split(message[:MAX_INDEXED_CHARS]) for piece in _split_sentence(part.strip())]
     pieces = [piece for piece in dict.fromkeys(pieces) if piece != message.strip() and not is_chatter(piece)]

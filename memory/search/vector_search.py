@@ -265,7 +265,7 @@ class QueryComparison:
         return Similarities(results, of, float(self._scaled[1].max()) - by_chance)
 
     def _nearby(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the best score of the surrounding messages for each position, or 0 if there are none."""
+        """Return the best score of the surrounding messages for each position, or 0 without messages."""
         around = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
         there = np.clip(around, 0, self._scaled.shape[1] - 1)
         conversations = self._load.conversations
