@@ -105,7 +105,7 @@ async def store_cases(database: Database, cases: list[Case]) -> None:
                 )
 
 
-async def ranked(activation: Activating, case: Case, tokens: int) -> list[str]:
+async def rank(activation: Activating, case: Case, tokens: int) -> list[str]:
     """Return the labels of the memories that layer B activates for a case, in order."""
     found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().text)
     labels = {new.content: new.topic for new, _, _ in case.memories}
@@ -117,8 +117,8 @@ async def figures(activation: Activating, cases: list[Case]) -> Figures:
     """Compute the figures over cases."""
     first, ndcg, kept, wanted = 0.0, 0.0, 0, 0
     for case in cases:
-        order = await ranked(activation, case, 10_000)
-        held = set(await ranked(activation, case, BUDGET_PER_CASE))
+        order = await rank(activation, case, 10_000)
+        held = set(await rank(activation, case, BUDGET_PER_CASE))
         first += order[:1] == [case.wanted[0]]
         ndcg += _ndcg(order[:5], case.wanted)
         kept += len(held.intersection(case.wanted))

@@ -32,7 +32,7 @@ TIMEOUT_SECONDS = 600
 ANSWER = "The gate opens with the code that you told me last week; the spare key hangs behind the shed."
 
 
-def memory_of(pids: Sequence[int], what: str) -> float:
+def read_memory(pids: Sequence[int], what: str) -> float:
     """Return the memory of processes in MiB, as `what` measures it: Rss or Pss."""
     kilobytes = 0
     for pid in pids:
@@ -41,7 +41,7 @@ def memory_of(pids: Sequence[int], what: str) -> float:
     return kilobytes / 1024
 
 
-def cpu_of(pids: Sequence[int]) -> float:
+def read_cpu_seconds(pids: Sequence[int]) -> float:
     """Return the CPU seconds of processes."""
     ticks = 0
     for pid in pids:
@@ -66,25 +66,25 @@ async def measure(cells: int, idle: float) -> None:
             pids.append(process.pid)
         for telegram in telegrams:
             await telegram.wait_for(lambda telegram=telegram: telegram.polled, timeout=TIMEOUT_SECONDS)  # type: ignore[misc]
-        print(f"{cells} cells: all ready after {time.monotonic() - began:.1f} s, {cpu_of(pids):.1f} s of CPU")
+        print(f"{cells} cells: all ready after {time.monotonic() - began:.1f} s, {read_cpu_seconds(pids):.1f} s of CPU")
         await asyncio.sleep(10)  # Until the menus are set
         _print_memory("nobody has written", pids)
-        before = cpu_of(pids)
+        before = read_cpu_seconds(pids)
         await asyncio.sleep(idle)
-        share = (cpu_of(pids) - before) / idle
+        share = (read_cpu_seconds(pids) - before) / idle
         print(f"idle for {idle:.0f} s: {share:.1%} of one processor in all, {share / cells:.2%} each")
-        before, began = cpu_of(pids), time.monotonic()
+        before, began = read_cpu_seconds(pids), time.monotonic()
         await asyncio.gather(*(_talk(telegram) for telegram in telegrams))
         seconds, turns = time.monotonic() - began, cells * TURNS_PER_BOT
         print(
             f"{turns} turns in {seconds:.1f} s: {turns / seconds:.1f} a second in all,"
-            f" {(cpu_of(pids) - before) / turns * 1000:.0f} ms of CPU each"
+            f" {(read_cpu_seconds(pids) - before) / turns * 1000:.0f} ms of CPU each"
         )
         _print_memory(f"after {TURNS_PER_BOT} turns each", pids)
 
 
 def _print_memory(when: str, pids: Sequence[int]) -> None:
-    whole, shared = memory_of(pids, "Pss"), memory_of(pids, "Rss")
+    whole, shared = read_memory(pids, "Pss"), read_memory(pids, "Rss")
     print(f"{when}: {whole:.0f} MB in all, {whole / len(pids):.0f} each; counted alone {shared / len(pids):.0f} each")
 
 

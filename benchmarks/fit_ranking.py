@@ -24,7 +24,7 @@ from rich.progress import track
 import memory.search.weights
 from benchmarks.embedding import embed_missing
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
-from benchmarks.paraphrases import FITTING, chats, questions_of, read_paraphrases
+from benchmarks.paraphrases import FITTING, chats, find_translations, read_paraphrases
 from memory.search.features import Features, Question
 from memory.search.ranking import neighbourhood, share_of_words
 from memory.search.recall import MIN_CANDIDATES
@@ -90,7 +90,7 @@ async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder |
                 texts = dialogue.texts
                 for question in dialogue.questions_in(form):
                     evidence = frozenset(texts[key] for key in question.evidence)
-                    found = await found_for(question.text, session.owner, database, vectors)
+                    found = await find_candidates(question.text, session.owner, database, vectors)
                     asked.append(Asked(number, *found, evidence))
         finally:
             await database.close()
@@ -101,15 +101,19 @@ async def paraphrase_candidates(embedder: Embedder) -> list[Asked]:
     """Return the candidates for the training half of the paraphrases, asked in all languages."""
     pairs = read_paraphrases()
     return [
-        Asked(PARAPHRASES, *await found_for(question, chat.owner, chat.database, chat.vectors), frozenset({pair.told}))
+        Asked(
+            PARAPHRASES,
+            *await find_candidates(question, chat.owner, chat.database, chat.vectors),
+            frozenset({pair.told}),
+        )
         async for chat in chats(embedder)
         for pair in chat.pairs
         if pair.half == FITTING
-        for question in questions_of(pair, pairs).values()
+        for question in find_translations(pair, pairs).values()
     ]
 
 
-async def found_for(
+async def find_candidates(
     question: str, owner: str, database: Database, vectors: VectorSearch | None
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Return features and texts of the candidates for a question.
@@ -183,13 +187,13 @@ def render_module(constants: Mapping[str, Weights], origins: Mapping[str, str]) 
     for name, weights in constants.items():
         lines = [f"    {field.name}={weight:.2f}," for field, weight in zip(fields(Features), weights, strict=True)]
         parts.append("\n".join([f"{name} = Features(", *lines, ")"]))
-    written = [line for name, origin in origins.items() for line in _wrapped(name, origin)]
+    written = [line for name, origin in origins.items() for line in _wrap(name, origin)]
     parts.append("\n".join(["ORIGINS = {", *written, "}"]))
     parts.append('"""What each was fitted on."""')
     return "\n".join(parts) + "\n"
 
 
-def _wrapped(name: str, origin: str) -> list[str]:
+def _wrap(name: str, origin: str) -> list[str]:
     # Slightly narrower than a line of 120, since the formatter joins short strings
     lines = textwrap.wrap(origin, 110, drop_whitespace=False)
     return [f'    "{name}": (', *(f'        "{line}"' for line in lines), "    ),"]

@@ -64,7 +64,7 @@ class Bot:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path, telegram: BotApiServer, model: ModelServer) -> AsyncIterator[Bot]:
+async def run_bot(folder: Path, telegram: BotApiServer, model: ModelServer) -> AsyncIterator[Bot]:
     """Run `mneme run`, from the moment when it is ready."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.bind(str(folder / "notify"))
@@ -123,14 +123,14 @@ async def measure_bot(folder: Path) -> None:
     """Measure memory, start time and CPU of the running bot."""
     async with BotApiServer() as telegram, ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
-        async with running(folder, telegram, model) as first:
+        async with run_bot(folder, telegram, model) as first:
             print(f"first start (the database is made)  {first.ready_seconds:8.2f} s to ready")
         starts = []
         for _ in range(3):
-            async with running(folder, telegram, model) as again:
+            async with run_bot(folder, telegram, model) as again:
                 starts.append(again.ready_seconds)
         print(f"later starts                        {statistics.median(starts):8.2f} s to ready")
-        async with running(folder, telegram, model) as bot:
+        async with run_bot(folder, telegram, model) as bot:
             model.thinking, model.pace = THINKING, PACE
             await asyncio.sleep(1)  # For work that the start leaves to the background
             print(f"resident, idle                      {bot.resident:8.1f} MB, {bot.cpu:.2f} s of CPU for the start")
@@ -156,11 +156,13 @@ async def measure_commands(folder: Path) -> None:
         model.otherwise = lambda _: Says(ANSWER)
         environment = bot_settings(folder, model)
         for arguments in (["--help"], ["chat", "-m", "hello"]):
-            spent = [await asyncio.to_thread(cpu_of, arguments, environment, folder) for _ in range(RUNS + 1)][1:]
+            spent = [
+                await asyncio.to_thread(measure_cpu_seconds, arguments, environment, folder) for _ in range(RUNS + 1)
+            ][1:]
             print(f"mneme {' '.join(arguments):<20}          {statistics.median(spent):8.3f} s of CPU")
 
 
-def cpu_of(arguments: list[str], environment: dict[str, str], folder: Path) -> float:
+def measure_cpu_seconds(arguments: list[str], environment: dict[str, str], folder: Path) -> float:
     """Return the CPU seconds of one command."""
     with subprocess.Popen(  # noqa: S603  # Our own program
         [sys.executable, "-m", "bot", *arguments], env=environment, cwd=folder, stdout=subprocess.DEVNULL
@@ -180,13 +182,13 @@ def measure_installed(folder: Path) -> None:
     locked = str(ROOT / "requirements.lock")
     subprocess.run([*pip, "--require-hashes", "-r", locked], check=True)  # noqa: S603  # As above
     subprocess.run([*pip, "--no-deps", str(ROOT)], check=True)  # noqa: S603  # As above
-    sizes = {path: size_of(path) for path in (release / "lib").glob("python*/site-packages/*")}
-    print(f"installed                           {size_of(release) / 1e6:8.1f} MB")
+    sizes = {path: measure_disk_bytes(path) for path in (release / "lib").glob("python*/site-packages/*")}
+    print(f"installed                           {measure_disk_bytes(release) / 1e6:8.1f} MB")
     for path in sorted(sizes, key=lambda path: -sizes[path])[:8]:
         print(f"  {path.name:<34}{sizes[path] / 1e6:8.1f} MB")
 
 
-def size_of(path: Path) -> int:
+def measure_disk_bytes(path: Path) -> int:
     """Return the bytes on disk."""
     inside = path.rglob("*") if path.is_dir() else [path]
     return sum(p.lstat().st_blocks * 512 for p in inside)

@@ -89,7 +89,7 @@ def right(cases: Mapping[str, Case]) -> PromptFn:
     return look
 
 
-def agreeing(cases: Mapping[str, Case]) -> PromptFn:
+def agree(cases: Mapping[str, Case]) -> PromptFn:
     """Return a verification that always agrees."""
 
     async def look(prompt: str, _seconds: float) -> Completion:
@@ -124,7 +124,7 @@ async def check_conversation(conversation: Conversation, kind: str) -> list[tupl
     for group in (TRUE, UNCITED, INVENTED):
         cases = [case for case in conversation.cases if case.group == group]
         by_text = {" ".join(case.fact.text.split()): case for case in cases}
-        look = {"right": right, "agrees": agreeing}.get(kind)
+        look = {"right": right, "agrees": agree}.get(kind)
         ask = look(by_text) if look is not None else no_look if kind == "none" else model_look()
         deadline = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         facts = [case.fact for case in cases]
@@ -138,7 +138,7 @@ async def check_all(kind: str) -> list[tuple[Case, CheckedFact]]:
     return [pair for one in conversations() for pair in await check_conversation(one, kind)]
 
 
-def state_of(verdict: CheckedFact) -> str:
+def get_state(verdict: CheckedFact) -> str:
     """Return the state of a fact after its verdict."""
     if verdict.is_foreign:
         return "refused"
@@ -153,7 +153,7 @@ def main() -> None:
     options = parser.parse_args()
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for case, verdict in asyncio.run(check_all(options.look)):
-        state = state_of(verdict)
+        state = get_state(verdict)
         for row in (case.language, case.kind, "all"):
             counts[case.group, row][state] += 1
         if options.mistakes and (state == "confirmed") == (case.group == INVENTED):

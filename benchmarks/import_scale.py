@@ -71,18 +71,18 @@ async def measure(write: Callable[[Path, int], Path], count: int) -> str:
         async with open_app(settings) as app, another_chat(app) as took:
             session = await app.sessions.get_or_create(MINE)
 
-            async def timed(work: Callable[[], object]) -> tuple[float, float]:
+            async def measure_step(work: Callable[[], object]) -> tuple[float, float]:
                 took.clear()
                 began = time.perf_counter()
                 await work()  # type: ignore[misc]  # The awaitables differ
                 return time.perf_counter() - began, max(took, default=0.0)
 
-            brings = await timed(lambda: app.memory.foreign_import.run(file, session))
-            again = await timed(lambda: app.memory.foreign_import.run(file, session))
-            undoes = await timed(lambda: app.memory.undo.undo(session.owner))
+            brings = await measure_step(lambda: app.memory.foreign_import.run(file, session))
+            again = await measure_step(lambda: app.memory.foreign_import.run(file, session))
+            undoes = await measure_step(lambda: app.memory.undo.undo(session.owner))
             await app.memory.foreign_import.run(file, session)
-            exported = await timed(lambda: app.memory.portable.export(Path(folder) / "export", session.owner))
-            forgets = await timed(lambda: app.memory.forgetting.forget_all(session.owner))
+            exported = await measure_step(lambda: app.memory.portable.export(Path(folder) / "export", session.owner))
+            forgets = await measure_step(lambda: app.memory.forgetting.forget_all(session.owner))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     steps = (brings, again, undoes, exported, forgets)
     cells = " ".join(f"{seconds:9.2f} s {waits * 1000:5.0f} ms" for seconds, waits in steps)

@@ -54,7 +54,7 @@ def answer(chat: ChatRequest) -> Says:
     return Says(f"I have read {' '.join(asked)}.")
 
 
-def read_in(telegram: BotApiServer, chat: int) -> list[str]:
+def read_marks(telegram: BotApiServer, chat: int) -> list[str]:
     """Return the marks that were answered in a chat, in order."""
     return [mark for message in telegram.sent(chat) for mark in _MARK.findall(message.text)]
 
@@ -70,8 +70,8 @@ async def crowd(telegram: BotApiServer, chats: list[int]) -> int:
     stops = await asyncio.gather(*(stop(telegram, chat) for chat in stopping))
     rest = [chat for chat in chats if chat not in stopping]
     wanted = ["m0", "m1", "m2"]
-    await telegram.wait_for(lambda: all(len(read_in(telegram, chat)) >= 3 for chat in rest), timeout=TIMEOUT_SECONDS)
-    wrong = sum(read_in(telegram, chat) != wanted for chat in rest)
+    await telegram.wait_for(lambda: all(len(read_marks(telegram, chat)) >= 3 for chat in rest), timeout=TIMEOUT_SECONDS)
+    wrong = sum(read_marks(telegram, chat) != wanted for chat in rest)
     print(f"{len(chats)} chats, 3 messages each, all answered after {time.monotonic() - began:.1f} s; wrong: {wrong}")
     print(f"/stop in {len(stops)} chats: median {statistics.median(stops):.2f} s, slowest {max(stops):.2f} s")
     return wrong + sum(seconds > 1 for seconds in stops)
@@ -95,7 +95,7 @@ async def soak(telegram: BotApiServer, process: Process, folder: Path, minutes: 
             said, mark = time.monotonic(), f"m{number}"
             telegram.user_says(f"about {mark}", chat_id=chat)
             await telegram.wait_for(
-                lambda chat=chat, mark=mark: mark in read_in(telegram, chat)[-3:],  # type: ignore[misc]  # bound now
+                lambda chat=chat, mark=mark: mark in read_marks(telegram, chat)[-3:],  # type: ignore[misc]  # bound now
                 timeout=TIMEOUT_SECONDS,
             )
             took.append(time.monotonic() - said)

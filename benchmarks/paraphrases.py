@@ -150,7 +150,7 @@ async def chats(embedder: Embedder | None) -> AsyncIterator[Chat]:
             await database.close()
 
 
-def questions_of(pair: Paraphrase, pairs: Sequence[Paraphrase]) -> dict[str, str]:
+def find_translations(pair: Paraphrase, pairs: Sequence[Paraphrase]) -> dict[str, str]:
     """Return the question about a fact in every language."""
     return {other.language: other.question for other in pairs if other.fact == pair.fact}
 
@@ -162,7 +162,7 @@ async def ask_all(embedder: Embedder | None) -> AsyncIterator[Found]:
         ranker = Ranker(chat.database, chat.vectors)
         recall = Recall(Search(chat.database), chat.database, TokenCounter(), in_utc, ranker)
         for pair in chat.pairs:
-            for language, question in questions_of(pair, pairs).items():
+            for language, question in find_translations(pair, pairs).items():
                 hits = await recall.hits(question, chat.owner, only, DEPTH)
                 texts = [hit.content for hit in hits]
                 yield Found(pair, language, texts.index(pair.told) + 1 if pair.told in texts else None)

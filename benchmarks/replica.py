@@ -107,7 +107,7 @@ def kill_all(process: asyncio.subprocess.Process) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def commits(database: Path) -> dict[str, str]:
+def read_commits(database: Path) -> dict[str, str]:
     """Return the times at which updates were received and turns and entries written, by id."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         rows = connection.execute(
@@ -135,7 +135,7 @@ async def run_once(found: Found, chance: random.Random) -> None:
             await bot.wait()
             killed_at = time.time()
             writing.cancel()
-            known = commits(first / "mneme.db")
+            known = read_commits(first / "mneme.db")
             await asyncio.to_thread(shutil.rmtree, first)
             answered, began = len(telegram.sent(ANN)), time.monotonic()
             environment |= {"MNEME_DATA_DIR": str(second)}
@@ -143,7 +143,7 @@ async def run_once(found: Found, chance: random.Random) -> None:
             restoring = await mneme(environment, folder, "restore", "--yes", *replica)
             if await restoring.wait():
                 sys.exit((folder / "log").read_text(encoding="utf-8")[-2000:])
-            missing = known.keys() - commits(second / "mneme.db").keys()
+            missing = known.keys() - read_commits(second / "mneme.db").keys()
             found.lost.append(max((killed_at - _seconds(known[key]) for key in missing), default=0.0))
             found.unknown += len(missing)
             bot = await mneme(environment, folder, "run")

@@ -30,7 +30,7 @@ from config.logs import configure_logging
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import as_fetched, weights_path
+from pipeline.local.model_files import weights_path, with_real_size
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer, Says
@@ -191,7 +191,7 @@ async def measure(
     model: LocalModel, chosen: list[Variant], models_dir: Path, console: Console
 ) -> dict[str, list[Judged]]:
     """Ask all questions in each configuration."""
-    server = EmbeddedServer(as_fetched(model, models_dir), weights_path(model, models_dir))
+    server = EmbeddedServer(with_real_size(model, models_dir), weights_path(model, models_dir))
     results: dict[str, list[Judged]] = {}
     questions = sum(len(conversation.questions) for conversation in CONVERSATIONS)
     with tempfile.TemporaryDirectory() as own, Progress(console=console) as progress:

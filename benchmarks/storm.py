@@ -85,7 +85,9 @@ def answer(chat: ChatRequest) -> Reply:
         if message["role"] == "assistant" and not message.get("tool_calls"):
             break
         newest.append(message)
-    read = [mark for m in reversed(newest) if m["role"] == "user" for mark in _SAID.findall(asked(m["content"]))]
+    read = [
+        mark for m in reversed(newest) if m["role"] == "user" for mark in _SAID.findall(strip_context(m["content"]))
+    ]
     wanted = [_call(mark) for mark in read if mark[0] in "atx"]
     done = sum(len(m.get("tool_calls") or []) for m in newest)
     if wanted[done:] and chat.body.get("tools"):
@@ -101,7 +103,7 @@ def _call(mark: str) -> tuple[str, JsonObject]:
     return "note_add", {"name": mark, "content": f"the boat {mark} lies in port"}
 
 
-def asked(content: str) -> str:
+def strip_context(content: str) -> str:
     """Return the user's part of a message, without the context behind it."""
     return content.partition("<context>")[0]
 

@@ -17,7 +17,7 @@ from memory.clock import system_clock
 from memory.messages import Message, Role
 from memory.text.tokens import TokenCounter
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import as_fetched, weights_path
+from pipeline.local.model_files import weights_path, with_real_size
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
@@ -61,7 +61,7 @@ async def main() -> None:
     arguments = parser.parse_args()
     local = load_catalogue().local(arguments.model)
     folder = arguments.models_dir or load_settings_with_logging(quiet=True).models_dir
-    server = EmbeddedServer(as_fetched(local, folder), weights_path(local, folder))
+    server = EmbeddedServer(with_real_size(local, folder), weights_path(local, folder))
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key)

@@ -200,7 +200,7 @@ async def live(life: Life, days: int) -> AsyncIterator[Figures]:
                     await app.memory.weekly.run(OWNER)
                 if day + 1 in (*CHECKPOINTS, days):
                     copy = Path(folder) / f"copy-{day + 1}"
-                    _copied(Path(folder) / "data", copy)
+                    _copy_data(Path(folder) / "data", copy)
                     yield await _checkpoint(life, day, copy, server, clock, period)
                     period = Period(former=period.former)
 
@@ -233,7 +233,7 @@ async def _say(person: Person, clock: FakeClock, line: Line, server: ModelServer
     person.channel.begun.clear()
 
 
-def _copied(folder: Path, copy: Path) -> None:
+def _copy_data(folder: Path, copy: Path) -> None:
     copy.mkdir(mode=0o700)
     source, target = sqlite3.connect(folder / "mneme.db"), sqlite3.connect(copy / "mneme.db")
     source.backup(target)
@@ -286,7 +286,7 @@ async def _checkpoint(
         for attribute, version in current:
             vital += attribute.is_vital and shown.get(attribute.key) == version
         milliseconds = await _time_turns(person)
-        archived, outdated = await _stored(app, life, current)
+        archived, outdated = await _count_stored(app, life, current)
         page = await app.memory.ledger.page(OWNER)
     clock.now = at
     server.requests.clear()
@@ -308,7 +308,7 @@ async def _time_turns(person: Person) -> float:
     return statistics.median(times)
 
 
-async def _stored(app: App, life: Life, current: Sequence[tuple[Attribute, int]]) -> tuple[int, int]:
+async def _count_stored(app: App, life: Life, current: Sequence[tuple[Attribute, int]]) -> tuple[int, int]:
     """Return the number of true facts with archived memories only, and of outdated values that count as current."""
     rows = await app.database.rows(
         "SELECT content, archived_at FROM entries e WHERE kind <> 'archive' AND deleted_at IS NULL AND superseded_by"

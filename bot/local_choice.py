@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from config.errors import ConfigurationError
 from config.hub_files import HUB_FOLDER, parse_hub_file
 from config.models import CatalogueError, LocalModel, own_model
-from pipeline.local.model_files import as_fetched, is_present, weights_path
+from pipeline.local.model_files import is_present, weights_path, with_real_size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,7 @@ def memory_bytes() -> int:
 
 def _choose_from_catalogue(settings: Settings, model: LocalModel) -> LocalChoice:
     weights = weights_path(model, settings.models_dir)
-    model = as_fetched(model, settings.models_dir)
+    model = with_real_size(model, settings.models_dir)
     if not model.is_measured and settings.llm_context_tokens is not None:
         model = replace(model, n_ctx=settings.llm_context_tokens)
     return LocalChoice(model, weights, model.prompt, model.tools, model.second_look)

@@ -143,8 +143,8 @@ class SessionRunner:
         return self.command_runner.table
 
     @property
-    def places(self) -> TurnLimiter:
-        return self.pipeline.places
+    def limiter(self) -> TurnLimiter:
+        return self.pipeline.limiter
 
     async def submit(self, *arrivals: Arrival) -> None:
         """Queue arrivals of one session, or run immediate commands. Messages may share a turn."""
@@ -175,7 +175,7 @@ class SessionRunner:
         for arrival in queued:
             queue.waiting.append(arrival)
             if queue.turn is not None and not arrival.held and arrival.task is None:
-                arrival.channel.waits(arrival)
+                arrival.channel.on_queued(arrival)
         if queue.worker is None and queue.ready:
             queue.worker = asyncio.create_task(self._work(queue, session), name=f"session {address.session_id}")
 
@@ -243,7 +243,7 @@ class SessionRunner:
             task.cancel()
         await asyncio.gather(*workers, *self._immediate, return_exceptions=True)
         for channel in {id(a.channel): a.channel for a in interrupted}.values():
-            await channel.interrupted([a for a in interrupted if a.channel is channel])
+            await channel.notify_interrupted([a for a in interrupted if a.channel is channel])
 
     def _immediate_done(self, task: asyncio.Task[None]) -> None:
         del self._immediate[task]
@@ -266,7 +266,7 @@ class SessionRunner:
         """Run the next step of a session. Return the session, which a command may have changed."""
         merged = queue.working = self._take_next(queue)
         for arrival in merged:
-            arrival.channel.begins(arrival)
+            arrival.channel.on_started(arrival)
         first = merged[0]
         command = self.command_runner.find_command(first)
         if command is not None:
@@ -330,7 +330,7 @@ class SessionRunner:
             await self.pipeline.run(turn)
 
     async def _run_before_turns(self, arrival: Arrival, command: Command) -> None:
-        with self.places.prioritized():
+        with self.limiter.prioritized():
             await self._run_command(arrival, command)
 
     async def _run_command(self, arrival: Arrival, command: Command, queue: SessionQueue | None = None) -> None:

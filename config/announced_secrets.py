@@ -141,11 +141,7 @@ def _places(cue: str, small: str) -> Iterator[int]:
 
 
 def find_announced(text: str, small: str) -> Iterator[tuple[int, int]]:
-    """Find secrets that words announce, and yield their spans, which may overlap.
-
-    Args:
-        small: The text in lower case.
-    """
+    """Find secrets that words announce, and yield their spans, which may overlap. `small` is the text in lower case."""
     here = {cue for cue in _ALL_CUES if cue in small}
     for words, all_cues in _CUES:
         cues = here & all_cues
@@ -157,7 +153,6 @@ def find_announced(text: str, small: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_unusual(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Find secrets that wouldn't occur in a sentence."""
     long_until = 0
     for name in _find_names(small, rule.any_names, cues):
         # Skip names inside a long secret, since each would be matched up to its end.
@@ -173,7 +168,6 @@ def _find_unusual(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> It
 
 
 def _find_plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Find codes and secrets in plain words."""
     for name in _find_names(small, rule.codes, cues):
         match = rule.before_digits.match(small, name.end())
         if match is not None:
@@ -227,16 +221,11 @@ def _words(small: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _is_owned(rule: _Rule, small: str, start: int) -> bool:
-    """Return True if a word such as `my` comes before the name."""
     return re.search(rf"(?:{rule.words.possessives})(?: [^\W_]+)?[ ]*$", small[max(0, start - 40) : start]) is not None
 
 
 def _describes(rule: _Rule, word: str, *, strict: bool) -> bool:
-    """Return True if a word describes a password.
-
-    Args:
-        strict: Check only the list of words, not the ending.
-    """
+    """Return True if a word describes a password. If `strict`, check only the list of words, not the ending."""
     if word in QUALITIES or _FEW.fullmatch(word) or not any(map(str.isalnum, word)):
         return True
     return not strict and re.search(rule.words.quality_endings, word) is not None

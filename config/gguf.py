@@ -13,7 +13,6 @@ MAX_HEADER_BYTES = 1_000_000
 _MAX_ENTRIES = 4096
 _STRING, _ARRAY = 8, 9
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""The size in bytes of each numeric type."""
 _INTEGERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 _MAX_TOKENS = 100_000_000
 

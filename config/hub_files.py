@@ -53,7 +53,6 @@ class HubFile:
 
     @property
     def location(self) -> PurePosixPath:
-        """The path of the file in the folder of local models."""
         return PurePosixPath(HUB_FOLDER, self.repository, self.path)
 
     @property
@@ -66,7 +65,6 @@ class HubFile:
 
     @property
     def tree_url(self) -> str:
-        """The URL of the list of files at this revision."""
         return f"{hub_endpoint()}/api/models/{self.repository}/tree/{quote(self.revision, safe='')}?recursive=1"
 
 
@@ -100,7 +98,6 @@ def is_hub_name(text: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a name or the path of a URL into its parts."""
     scheme, separator, rest = text.partition("://")
     if not separator:
         rest = text

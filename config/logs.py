@@ -34,7 +34,6 @@ _QUOTING = ("mcp.client", "mcp.shared")
 _RATE_LIMITED = ("uvicorn.error", "asyncio")
 """These libraries log errors of any client's connection. Without a limit, an attacker could fill the disk."""
 MAX_LINES = 5
-"""Maximum number of records with the same text in LINES_SECONDS."""
 LINES_SECONDS = 60.0
 MAX_TEXTS = 100
 

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from config.errors import ConfigurationError
 from config.gguf import trained_window
 from config.hub_files import HubFile, is_hub_name, parse_hub_file
-from config.prices import TELLING_PROVIDERS, Price, load_prices, provider_of, spellings
+from config.prices import TELLING_PROVIDERS, Price, find_provider, load_prices, spellings
 
 _WILD = re.compile(r"[*?]|\[[^]]*\]")
 Tokens = Annotated[int, Field(gt=0)]
@@ -140,7 +140,6 @@ class LocalModel(EmbeddedModel):
 
     @property
     def location(self) -> str:
-        """The path of its weights in the folder of local models."""
         return self.file_name if self.sha256 is not None else str(self.hub_file.location)
 
 
@@ -182,11 +181,11 @@ class ModelCatalogue(_Strict):
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """Return the price of a model at the endpoint on `host`, or None if it is unknown."""
-        return load_prices().price(model_name, provider_of(host, self.providers))
+        return load_prices().price(model_name, find_provider(host, self.providers))
 
     def tells_cost(self, host: str | None) -> bool:
         """Return True if the endpoint on `host` reports the cost of each answer."""
-        return provider_of(host, self.providers) in TELLING_PROVIDERS
+        return find_provider(host, self.providers) in TELLING_PROVIDERS
 
     def _family(self, name: str) -> ModelFamily | None:
         fitting = (family for family in self.families if _fits(name, family.pattern))
@@ -218,7 +217,6 @@ class ModelCatalogue(_Strict):
         )
 
     def local_of_hub(self, file: HubFile) -> LocalModel | None:
-        """Return the local model with its weights in that file on the hub, or None."""
         return next((model for model in self.local_models if model.hub_file.name == file.name), None)
 
     def fitting(self, memory_bytes: int) -> list[LocalModel]:
@@ -249,15 +247,13 @@ def load_catalogue() -> ModelCatalogue:
 def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
     """Return the parameters for a file outside the catalogue. Raises CatalogueError.
 
-    Args:
-        n_ctx: The context window. None means the one that it was trained for, up to OWN_WINDOW.
+    The default window is the one in the file, up to OWN_WINDOW.
     """
     try:
         size = weights.stat().st_size
         window = n_ctx or min(OWN_WINDOW, trained_window(weights) or OWN_WINDOW)
     except OSError as error:
         raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
-    # The context takes memory in addition to the weights.
     return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 
 

@@ -23,5 +23,4 @@ def parse_number(digits: str) -> int | None:
 
 
 def parse_reference(text: str) -> int | None:
-    """Parse a reference such as `12` or `#12`. Return None for any other text."""
     return parse_number(text.strip().removeprefix("#"))

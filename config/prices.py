@@ -59,7 +59,6 @@ class Price:
 
 
 FREE = Price((Rates(input=0, output=0),))
-"""The price of a local model."""
 
 
 class _Row(NamedTuple):
@@ -70,8 +69,6 @@ class _Row(NamedTuple):
 
 
 class PriceList:
-    """The generated list of prices and context windows."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -116,12 +113,8 @@ def load_prices() -> PriceList:
     return PriceList((files("config") / "model_prices.tsv").read_text(encoding="utf-8"))
 
 
-def provider_of(host: str | None, providers: Mapping[str, str]) -> str | None:
-    """Return the provider at a host, by its domain.
-
-    Args:
-        providers: Names of providers by domain.
-    """
+def find_provider(host: str | None, providers: Mapping[str, str]) -> str | None:
+    """Return the provider at a host. `providers` has their names by domain."""
     # With the dots, notopenai.com doesn't match openai.com.
     return next((name for domain, name in providers.items() if f".{host or ''}".endswith(f".{domain}")), None)
 
@@ -152,7 +145,6 @@ def format_rates(rates: Rates) -> str:
 
 
 def format_name(name: str) -> str:
-    """Format a model's name as in the list."""
     return _canonical(name.strip().lower())
 
 

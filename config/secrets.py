@@ -128,7 +128,6 @@ _CARD_GROUPS = re.compile(
     r"(?<!\d)(?:\d{4}\D{1,3}\d{4}\D{1,3}\d{4}\D{1,3}\d{1,7}|\d{4}\D{1,3}\d{6}\D{1,3}\d{4,5}|\d{13,19})(?!\d)"
 )
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[\s.-]{0,2}[A-Z0-9]){11,30}", re.IGNORECASE)
-# The length of account numbers by country (from the IBAN registry).
 _IBAN_LENGTHS = {
     pair[:2]: int(pair[2:])
     for pair in (
@@ -147,7 +146,6 @@ def secret_in(text: str) -> str | None:
 
 
 def without_secrets(text: str) -> str:
-    """Replace every secret in a text by `[secret]`."""
     plain, places = _normalize(text)
     return _mask(text, places, _find_secrets(plain))
 

@@ -341,7 +341,6 @@ class Settings(BaseSettings):
 
     @property
     def embeds_locally(self) -> bool:
-        """True if the embedding model runs on this machine."""
         return self.embedding_model in _LOCAL_EMBEDDERS and not (self.embedding_base_url or self.embedding_api_key)
 
     @property
@@ -390,7 +389,6 @@ class Settings(BaseSettings):
 
 
 def setting_names() -> list[str]:
-    """Return the names of all settings as environment variables, in the order of their definition."""
     return [name.upper() for name in Settings.model_fields]
 
 

@@ -29,7 +29,6 @@ LANGUAGES = {
 }
 """The languages of the interface by code, with their native names."""
 SOURCE = "en"
-"""The language of the message IDs."""
 LOCALES = Path(__file__).parent / "locales"
 
 _spoken: ContextVar[str] = ContextVar("spoken", default=SOURCE)
@@ -42,7 +41,6 @@ def known_language(tag: str | None) -> str | None:
 
 
 def spoken() -> str:
-    """Return the code of the current language."""
     return _spoken.get()
 
 
@@ -121,12 +119,10 @@ def unstopped(sentence: str) -> str:
 
 
 def listed(sentences: Iterable[str]) -> str:
-    """Join sentences with semicolons."""
     return "; ".join(map(unstopped, sentences))
 
 
 def number(value: int) -> str:
-    """Format a whole number in the current language."""
     if spoken() == SOURCE:
         return f"{value:,}"
     from babel.numbers import format_decimal  # Importing it takes a tenth of a second.
@@ -135,7 +131,6 @@ def number(value: int) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Format an amount of US dollars, with cents, in the current language."""
     from babel.numbers import format_currency
 
     return format_currency(amount, "USD", locale=spoken())

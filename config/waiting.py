@@ -28,7 +28,6 @@ class Backoff:
         self._first = self._next = first
 
     def pause(self, at_least: float = 0) -> float:
-        """Return the length of the next pause in seconds."""
         return max(at_least, self._next)
 
     def next(self, at_least: float = 0) -> float:
@@ -56,7 +55,7 @@ class Gate:
     def is_open(self) -> bool:
         return self._open.is_set()
 
-    async def passed(self) -> None:
+    async def wait(self) -> None:
         await self._open.wait()
 
     @contextlib.contextmanager

@@ -106,7 +106,7 @@ GIVEN_UP = N_(
 MAX_QUOTED_CHARS = 80
 
 
-def given_up(arrivals: Iterable[Arrival]) -> str:
+def explain_given_up(arrivals: Iterable[Arrival]) -> str:
     """Return the notice for messages that crashed the program, with the beginning of their text."""
     words = " ".join(" ".join(arrival.text for arrival in arrivals)[:MAX_QUOTED_CHARS].split())
     return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
@@ -144,11 +144,11 @@ class Channel(Protocol):
     async def is_owner(self, arrival: Arrival) -> bool:
         """Return True if the sender owns the bot."""
 
-    def waits(self, arrival: Arrival) -> None:
+    def on_queued(self, arrival: Arrival) -> None:
         """Called when an arrival has to wait for a running turn."""
         return
 
-    def begins(self, arrival: Arrival) -> None:
+    def on_started(self, arrival: Arrival) -> None:
         """Called when the turn of an arrival begins."""
         return
 
@@ -160,7 +160,7 @@ class Channel(Protocol):
         """Store arrivals until the person's next message, also across a restart."""
         return
 
-    async def interrupted(self, arrivals: list[Arrival]) -> None:
+    async def notify_interrupted(self, arrivals: list[Arrival]) -> None:
         """Tell the senders of unfinished arrivals that the program stops and answers after its next start."""
         return
 
@@ -188,11 +188,11 @@ class ReplyChannel(Protocol):
         """Send a question with the answers as buttons. Return False if people can't answer in this channel."""
         return False
 
-    async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+    async def prepare_private_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """Return a message for the outbox that only the sender can see. None if the channel has no such messages."""
         return None
 
-    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+    async def prepare_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """End the preview and return the reply for the outbox, or None if the channel doesn't use the outbox."""
         return None
 

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 class JsonChild:
     """A running child process. All methods block, so call them in a thread; another thread may kill `process`.
 
-    The script must not import Mneme and must end when its input ends, so that it never outlives the bot.
-
-    Args:
-        log: Receives the child's standard error. None discards it.
+    The script must not import Mneme and must end when its input ends, so that it never outlives the bot. `log` receives
+    its standard error.
     """
 
     def __init__(self, script: Path, *, env: Mapping[str, str] | None = None, log: IO[bytes] | None = None) -> None:
-        self.process = subprocess.Popen(  # noqa: S603 - our own script
+        self.process = subprocess.Popen(  # noqa: S603  # The script is part of Mneme.
             [sys.executable, "-P", str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 QUERY_TIMEOUT_SECONDS = 5.0
-"""How long a query may delay a turn."""
 INDEX_TIMEOUT_SECONDS = 15.0
 MIN_QUERY_CHARS = 3
 """LightRAG rejects shorter queries."""
@@ -137,7 +136,6 @@ class LightRag:
 
 
 def _origin(references: object) -> Provenance:
-    """Return the least trusted provenance of the documents that an answer was drawn from."""
     # Other programs may have added documents to the graph.
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN

@@ -24,7 +24,7 @@ class Recalled(ModelError):
         return self._cause.loggable
 
 
-async def recalled(recall: Recall, turn: Turn, reason: str) -> str:
+async def recall_answer(recall: Recall, turn: Turn, reason: str) -> str:
     """Return the reason why no model answers, followed by the memories that fit the question best.
 
     The text is the failure of the turn, so no transcript, note or prompt contains it.

@@ -42,10 +42,6 @@ class TurnLimiter:
     If five hundred turns were prepared at once, none would be ready before the last, and every other task would wait
     for a step of each. So turns start one after the other, and only while the event loop is calm: receiving, stopping
     and replying take priority.
-
-    Args:
-        count: Number of slots.
-        max_seconds: See `MAX_SLOT_SECONDS`.
     """
 
     def __init__(self, count: int = MAX_PREPARING_TURNS, max_seconds: float = MAX_SLOT_SECONDS) -> None:
@@ -77,7 +73,7 @@ class TurnLimiter:
                 self._free.release()
 
         try:
-            await self._ready.passed()
+            await self._ready.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.max_seconds):
                     await self._calm()
@@ -93,7 +89,7 @@ class TurnLimiter:
         """Wait until no prioritized block runs and the event loop is calm."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._clear.passed()
+            await self._clear.wait()
             began = loop.time()
             await asyncio.sleep(0)
             if self._clear.is_open and loop.time() - began < MAX_LOOP_LAG_SECONDS:
@@ -122,7 +118,7 @@ class Pipeline:
         self._owe = owe
         self._chain = _arrange(list(systems), order)
         self._observe = observe
-        self.places = TurnLimiter()
+        self.limiter = TurnLimiter()
         log.info("pipeline", systems=" -> ".join(f"{step.order} {step.system}" for step, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:
@@ -145,7 +141,7 @@ class Pipeline:
     async def _until_answer(self, turn: Turn) -> None:
         try:
             await self._run_phase(turn, Phase.INPUT)
-            async with self.places.slot():
+            async with self.limiter.slot():
                 await self._run_phase(turn, Phase.PREPARE)
             await self._run_phase(turn, Phase.ANSWER)
         except asyncio.CancelledError:
@@ -162,7 +158,7 @@ class Pipeline:
         await self._run_phase(turn, Phase.REPLY)
         if turn.committed_as is None:
             # The disk may be full, for example. Show the answer anyway.
-            why = turn.failure or _unexpected(turn)
+            why = turn.failure or _explain_unexpected(turn)
             texts = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
             is_delivered = await turn.channel.deliver_uncommitted("\n\n".join(part for part in texts if part))
             # A private talk may be over by the time of a later write, so it is never written late.
@@ -186,7 +182,7 @@ class Pipeline:
                 text, loggable = str(error), error.loggable
                 log.warning("system_failed", system=step.system, error=loggable)
             else:
-                text = _unexpected(turn)
+                text = _explain_unexpected(turn)
                 loggable = in_english(text)
                 log.exception("system_failed", system=step.system)
             if step.on_failure is OnFailure.ABORT:
@@ -197,7 +193,7 @@ class Pipeline:
             turn.timings[step.system] = time.perf_counter() - started
 
 
-def _unexpected(turn: Turn) -> str:
+def _explain_unexpected(turn: Turn) -> str:
     return _("Something went wrong on my side: send /retry, or look for turn {id} in the log.", id=turn.id)
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FOLDER = "skills"
-"""The folder's name in the data directory."""
 SKILL_FILE = "SKILL.md"
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
 """Limits of the specification."""
@@ -35,7 +34,6 @@ MAX_MATTER_CHARS = 6_000
 MAX_MATTER_DEPTH = 6
 """Limits of the front matter of a SKILL.md. The specification needs a few hundred characters."""
 MAX_PROMPT_TOKENS = 200
-"""Limit for the names and descriptions of all skills in a request."""
 PROMPT_HEADER = "# Skills\nBefore you do what one of them is for, read it with skill_read:"
 DESCRIPTION_LIMITS = (MAX_DESCRIPTION_CHARS, 240, 120, 60)
 """Maximum description lengths in characters, tried in this order until all skills fit into the prompt."""
@@ -60,11 +58,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class SkillPackage:
-    """A skill in a zip file.
-
-    Attributes:
-        files: The content of each file by its path in the skill's folder.
-    """
+    """A skill in a zip file, with the content of each file by its path in the skill's folder."""
 
     skill: Skill
     files: dict[str, bytes]
@@ -143,7 +137,6 @@ class Skills:
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     path.write_bytes(content)
                     path.chmod(0o600)
-                # The rename is atomic, so no reader sees half a skill.
                 made.rename(target)
         except OSError as error:
             raise SkillRefused(
@@ -238,7 +231,6 @@ def _unpack(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], place:
 
 
 def _is_clutter(entry: zipfile.ZipInfo) -> bool:
-    """Return True for a folder and for the files that macOS adds to zip files."""
     return entry.is_dir() or entry.filename.startswith("__MACOSX/") or entry.filename.endswith(".DS_Store")
 
 

@@ -41,7 +41,7 @@ class Turn:
     transcript: Transcript | None = None  # AutoCompaction, or ContextBuilding if that failed
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
-    found: tuple[Message, ...] = ()  # ContextBuilding: the recalled passages, each with its provenance
+    recalled_messages: tuple[Message, ...] = ()  # ContextBuilding: the recalled passages, each with its provenance
     recalled_text: str = ""  # ContextBuilding: the recalled passages as the request shows them
     heard: list[Heard] = field(default_factory=list)  # AutoCapture: statements that a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
@@ -81,7 +81,7 @@ class Turn:
     @property
     def citable_messages(self) -> tuple[Message, ...]:
         """Everything that the model reads in this turn, with its provenance. The quotes of writes are checked in it."""
-        read = [*self.found]
+        read = [*self.recalled_messages]
         if self.transcript is not None:
             own, of_others = self.transcript.summaries
             for summary, provenance in ((own, None), (of_others, self.transcript.summary_provenance.kept)):

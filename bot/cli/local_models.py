@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def show_models(settings: Settings) -> None:
     from bot.local_choice import memory_bytes
-    from pipeline.local.model_files import is_present, pulled_files
+    from pipeline.local.model_files import is_present, list_pulled_files
 
     catalogue, memory = load_catalogue(), memory_bytes()
     recommended = catalogue.recommended(memory)
@@ -47,7 +47,7 @@ def show_models(settings: Settings) -> None:
             model.licence,
             model.description,
         )
-    for file in pulled_files(settings.models_dir):
+    for file in list_pulled_files(settings.models_dir):
         if catalogue.local_of_hub(file) is None:
             own = own_model(settings.models_dir / file.location)
             size, resident = (f"{count / 1e9:.1f} GB" for count in (own.size_bytes, own.resident_bytes))

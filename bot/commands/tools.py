@@ -72,7 +72,7 @@ class ToolCommands:
             return _("I ask again before I run a tool that changes something.")
         if call.argument:
             raise WrongArgument(_("/tools shows the tools, /tools reset has me ask again before I run them."))
-        settled = await self._approvals.settled(chat)
+        settled = await self._approvals.get_answers(chat)
         lines = [
             _("- `{tool}`: always", tool=tool) if answer is Answer.ALWAYS else _("- `{tool}`: never", tool=tool)
             for tool, answer in settled.items()

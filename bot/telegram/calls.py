@@ -122,7 +122,7 @@ class PollingBot(ExtBot[int]):
         updates = []
         for update in result:
             try:
-                updates.append(RawUpdate.of(update))
+                updates.append(RawUpdate.from_json(update))
             except ValueError:
                 log.error("update_without_number")  # It can neither be confirmed nor stored
         if result and not updates:
@@ -208,8 +208,8 @@ async def send_part(
 ) -> str:
     """Send one part of a reply. Return the id of the message. Raises SendFailed.
 
-    silent: without a sound.
-    receiver: the only user who may see it (`ephemeral_parameters`). The id shows whether that worked.
+    Args:
+        receiver: the only user who may see it, as for `ephemeral_parameters`. The id shows whether that worked.
     """
     silent = silent or isinstance(part, VoiceNote)  # Its text already made a sound
     parameters = message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)

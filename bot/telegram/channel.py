@@ -137,12 +137,12 @@ class TelegramChannel:
     async def is_owner(self, arrival: Arrival) -> bool:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
 
-    def waits(self, arrival: Arrival) -> None:
+    def on_queued(self, arrival: Arrival) -> None:
         self._reactions.show_waiting(arrival)
 
-    def begins(self, arrival: Arrival) -> None:
+    def on_started(self, arrival: Arrival) -> None:
         """Remove the reaction. From now on typing shows progress."""
-        self._reactions.show_begun(arrival)
+        self._reactions.hide_waiting(arrival)
 
     def speak(self, arrivals: list[Arrival], answer: str) -> None:
         if self._voice.wants(arrivals):
@@ -156,7 +156,7 @@ class TelegramChannel:
     async def hold(self, arrivals: list[Arrival]) -> None:
         await self.mailbox.hold(inbox_ids(arrivals))
 
-    async def interrupted(self, arrivals: list[Arrival]) -> None:
+    async def notify_interrupted(self, arrivals: list[Arrival]) -> None:
         """Notify users with messages in the inbox. This bypasses the outbox: after a restart the notice is outdated."""
         try:
             async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
@@ -245,7 +245,7 @@ class _TelegramReply(ReplyChannel):
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         return await self._channel.ask(self._arrivals[-1], question, keyboard)
 
-    async def aside(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+    async def prepare_private_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """Return a message that only the asking user will see, or None if the group accepts no such messages."""
         last = self._arrivals[-1]
         if len({arrival.asker for arrival in self._arrivals}) > 1 or last.asker is None:
@@ -254,7 +254,7 @@ class _TelegramReply(ReplyChannel):
             return None
         return OutgoingReply(CHANNEL, text, keyboard=keyboard, asker=last.asker, receiver=last.asker)
 
-    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
+    async def prepare_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """End the preview and return the reply for the outbox, if any. A message of the preview becomes the reply."""
         await self._preview.close()
         with contextlib.suppress(StoreError):

@@ -62,7 +62,7 @@ class ServerFeatures:
             return
         self._known[feature] = supported
         self._doubted.discard(feature)
-        await self._keep(self._key(feature), supported or self._week())
+        await self._store(self._key(feature), supported or self._week())
 
     async def has_method(self, bot: Bot, feature: Feature, method: str) -> bool:
         """Return True if the server has a method. If that is unknown, find out by a call without a chat."""
@@ -102,16 +102,16 @@ class ServerFeatures:
         """
         await self.record(Feature.EPHEMERAL, supported=alone)
         if alone and unasked and not await self.accepts_ephemeral(chat):
-            await self._keep(self._key(Feature.EPHEMERAL, chat), True)
+            await self._store(self._key(Feature.EPHEMERAL, chat), True)
 
     def record_refused(self, chat: int, *, unasked: bool) -> None:
-        """Remember a refusal in this run: the server is too old, or the bot has no right to do this in the group."""
+        """Remember a refusal in this run: the server is too old, or the bot lacks the right in this group."""
         if self._known.get(Feature.EPHEMERAL) is None:
             self._doubted.add(Feature.EPHEMERAL)
         elif unasked:
             self._refusing_chats.add(chat)
 
-    async def _keep(self, key: str, content: object) -> None:
+    async def _store(self, key: str, content: object) -> None:
         try:
             await self._published.keep(key, content)
         except StoreError:
@@ -125,7 +125,7 @@ class ServerFeatures:
 
 
 def message_key(message: Message, user: int | None = None) -> str:
-    """Return the id under which a message is stored: its number, or for an ephemeral one what editing it takes."""
+    """Return the stored id of a message: its number, or for an ephemeral message all ids needed to edit it."""
     number = message.api_kwargs.get("ephemeral_message_id")
     if not isinstance(number, int):
         return str(message.message_id)

@@ -22,7 +22,7 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.reminders.delivery import is_task
 from memory.runtime.jobs import MAX_ATTEMPTS
-from pipeline.arrival import Arrival, given_up, inbox_ids, task_arrival
+from pipeline.arrival import Arrival, explain_given_up, inbox_ids, task_arrival
 from pipeline.models.client import load_sdk
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class InboxWorker:
         while True:
             await wait_at_most(self.arrived, min(self._seconds_to_sweep, SWEEP_INTERVAL_SECONDS))
             self.arrived.clear()
-            with self.runner.places.prioritized():
+            with self.runner.limiter.prioritized():
                 await self._sweep()
 
     async def _sweep(self) -> None:
@@ -272,7 +272,7 @@ class InboxWorker:
         """Give up on an update that crashed the program repeatedly, and tell its sender."""
         log.error("update_given_up", update=item.update_id, killed=item.attempts)
         with use_language(await self.runner.languages.of(message.arrival)):
-            await self.channel.say(replace(message.arrival, inbox_id=item.id), given_up([message.arrival]))
+            await self.channel.say(replace(message.arrival, inbox_id=item.id), explain_given_up([message.arrival]))
 
     async def _handle_edit(
         self, item: InboxItem, edit: Arrival, meaning: Arrival, pending: dict[int, Arrival]

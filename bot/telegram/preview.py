@@ -52,7 +52,7 @@ MIN_FIRST_EDIT_CHARS = 40
 REACTION_DELAY_SECONDS = 1.0
 """Seconds before a waiting message gets a reaction. Most turns are over sooner."""
 MAX_REACTIONS = 50
-GROUP_RATE = 1 / 20
+MAX_GROUP_REACTIONS_PER_SECOND = 1 / 20
 """Maximum rate of reactions in one group. The library counts them among the 20 messages a minute of the group."""
 
 
@@ -219,7 +219,7 @@ class Reactions:
             self._begun[key] = asyncio.Event()
             self._tasks.start(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]), "reaction")
 
-    def show_begun(self, arrival: Arrival) -> None:
+    def hide_waiting(self, arrival: Arrival) -> None:
         """Remove the reaction, since the turn of the message starts."""
         if (event := self._begun.pop(_key(arrival), None)) is not None:
             event.set()
@@ -229,7 +229,7 @@ class Reactions:
         chat = get_chat_id(Address.of(session_id))
         if event.is_set() or chat in self._refusing:
             return
-        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_RATE)).allows():
+        if chat < 0 and not self._group_paces.setdefault(chat, Pace(MAX_GROUP_REACTIONS_PER_SECOND)).allows():
             return
         await self._wait_for_room()
         if event.is_set():

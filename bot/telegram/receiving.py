@@ -87,7 +87,7 @@ class Albums:
         )
 
     def count_unfinished(self, arrivals: Sequence[tuple[Arrival, datetime]]) -> tuple[int, timedelta]:
-        """Return how many arrivals at the end may belong to an incomplete album, and when to check again.
+        """Return how many of the last arrivals may belong to an incomplete album, and when to check again.
 
         Any message behind an album shows that it is complete.
 
@@ -137,17 +137,17 @@ class Receiver:
         written. The updates are handled anyway, and Telegram has to send them again until they are stored.
         """
         accepted = []
-        for update, read, alone in await self._read_all(updates):
+        for update, read, parsed in await self._read_all(updates):
             try:
-                received = await self._handle_update(update, read, alone)
+                received = await self._handle_update(update, read, parsed)
             except _OF_ITS_CONTENT as error:
                 await self._set_aside(update, error)
                 continue
             if received is not None:
                 accepted.append((update, received))
         try:
-            with self.runner.places.prioritized():
-                await self._keep(accepted)
+            with self.runner.limiter.prioritized():
+                await self._store(accepted)
         finally:
             self.arrived.set()  # Updates that can't be stored wait in memory
         if accepted and self.replication is not None:
@@ -155,13 +155,13 @@ class Receiver:
                 self.replication.wait_for_sync()
             )  # A confirmed update is never sent again, even if this machine is lost
 
-    async def _handle_update(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
+    async def _handle_update(self, update: RawUpdate, read: Update, parsed: IncomingMessage | None) -> Received | None:
         """Return what to store of an update. Other updates are handled here."""
         if read.guest_message is not None:
-            if alone is not None:
-                self.guests.take(alone)
+            if parsed is not None:
+                self.guests.take(parsed)
             return None
-        message = alone or self._of_album(read)
+        message = parsed or self._of_album(read)
         message = self.access.migrations.redirect(message) if message is not None else None
         if message is None:
             await self.access.handle_group_update(read)
@@ -186,7 +186,7 @@ class Receiver:
             return None  # The number of an ephemeral message may be used again after that is deleted
         return f"{self.bot_id}/{message.arrival.address.chat_id}/{number}"
 
-    async def _keep(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:
+    async def _store(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:
         """Write updates into the inbox, separately if writing them together fails because of their content."""
         try:
             await self.mailbox.receive([received for _, received in updates])
@@ -195,7 +195,7 @@ class Receiver:
                 await self._set_aside(updates[0][0], error)
                 return
             for update in updates:
-                await self._keep([update])
+                await self._store([update])
 
     async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, IncomingMessage | None]]:
         """Parse each update on its own, and set unreadable ones aside."""

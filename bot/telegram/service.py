@@ -118,7 +118,7 @@ async def run_telegram(app: App) -> None:
 
     async def warm() -> None:
         # A turn that needs the modules would load them too, or block the whole event loop
-        with app.runner.places.closed():
+        with app.runner.limiter.closed():
             await warm_up()
 
     async with contextlib.AsyncExitStack() as stack:

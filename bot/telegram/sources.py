@@ -325,6 +325,6 @@ class Webhook:
 def _parse_update(body: bytes) -> RawUpdate | None:
     """Parse the update in a request. Accept unreadable updates too, since Telegram repeats refused ones for ever."""
     try:
-        return RawUpdate.of(json.loads(body))
+        return RawUpdate.from_json(json.loads(body))
     except (ValueError, RecursionError, MemoryError):
         return RawUpdate.find_in_invalid_json(body)

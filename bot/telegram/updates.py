@@ -92,7 +92,7 @@ class RawUpdate:
     payload: str
 
     @classmethod
-    def of(cls, update: object) -> RawUpdate:
+    def from_json(cls, update: object) -> RawUpdate:
         """Create an update from Telegram's JSON. Raises ValueError if it has no number."""
         if not isinstance(update, dict) or not isinstance(number := update.get("update_id"), int):
             raise ValueError("no update without a number")

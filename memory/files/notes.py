@@ -42,7 +42,7 @@ class Memory:
         """Return the part of the prompt that shows it, with S0's headings. It is empty when every part is empty.
 
         What changes least stands first, so that providers read most of it from their cache: what MEMORY.md said
-        yesterday, then the recent days, then what changes with each conversation.
+        on Monday, then the recent days, then what changes with each conversation.
 
         Args:
             sections: What else there is to show, with its headings, before today's notes.

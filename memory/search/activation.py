@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,7 @@ class PageLines:
 
     Attributes:
         hidden: Lines to leave out.
-        fresh: Lines that were written today.
+        fresh: Lines that were written this week.
         vital: Lines of vital memories, and whether each was written into the file. If it is missing there although it
             was written, a person deleted it.
     """
@@ -202,16 +203,17 @@ class Activation:
             turns: The turns of the conversation. Captures from them are hidden, since the conversation contains them.
             today: The start of the owner's day.
         """
+        week = today - timedelta(days=today.weekday())
         rows = await self._database.rows(
             f"SELECT e.line, e.content, e.nature = 'vital' AND {LIVE} AND e.trusted AS is_vital,"
-            " e.created_at >= :today AS is_fresh, coalesce(e.valid_until <= present(), 0) AS is_over,"
+            " e.created_at >= :week AS is_fresh, coalesce(e.valid_until <= present(), 0) AS is_over,"
             # Captures of the running turn cite no message yet.
             " e.author = 'capture' AND coalesce(m.turn_id IN (SELECT value FROM json_each(:turns)),"
             " e.created_at >= :today) AS is_visible"
             " FROM entries e LEFT JOIN messages m ON m.id = e.source_message_id"
             f" WHERE e.owner_id = {_OWNER_ID} AND (e.line IS NOT NULL OR e.nature = 'vital')"
             " AND e.superseded_by IS NULL AND e.deleted_at IS NULL ORDER BY e.id",
-            {"owner": owner, "turns": json.dumps([*turns]), "today": to_text(today)},
+            {"owner": owner, "turns": json.dumps([*turns]), "today": to_text(today), "week": to_text(week)},
         )
         hidden = {row["line"] for row in rows if row["is_over"] or row["is_visible"]}
         return PageLines(

@@ -22,6 +22,8 @@ OpenAI up to 1,105 (GPT-4o, high detail), Gemini some hundreds."""
 
 _LEARNING_RATE = 0.3
 _MIN_RATE, _MAX_RATE = 0.05, 3.0
+_STEADY_TOLERANCE = 0.1
+"""Relative change of a rate from which texts are cut by the new rate. The context window has the same margin."""
 
 
 Scripts = tuple[float, float, float]
@@ -44,14 +46,21 @@ class TokenCounter:
 
     def __init__(self) -> None:
         self._rates: dict[str, Scripts] = {}
+        self._steady_rates: dict[str, Scripts] = {}
 
     def calibrated(self, model: str) -> bool:
         return model in self._rates
 
     def text(self, text: str, model: str = "") -> int:
         """Estimate the tokens of `text`, at least 1 for text that is not empty."""
-        # Truncate to thousandths before rounding up, since a float sum may be slightly above a whole number.
-        return -(-int(1000 * self._estimate(characters(text), model)) // 1000)
+        return _round_up(self._estimate(characters(text), self._rates_of(model)))
+
+    def steady_text(self, text: str, model: str = "") -> int:
+        """Estimate the tokens of `text` by rates that rarely change.
+
+        The same text is then cut at the same place in the next request, which providers read from their cache.
+        """
+        return _round_up(self._estimate(characters(text), self._steady_rates.get(model, _INITIAL_RATES)))
 
     def messages(self, messages: Iterable[Message], model: str = "") -> int:
         """Estimate the tokens of `messages` in a request, including tool calls and images."""
@@ -68,18 +77,27 @@ class TokenCounter:
         if prompt_tokens <= 0 or norm == 0:
             return
         # A normalised least-mean-squares step. A conversation in one script mostly changes that script's rate.
-        error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, model)
+        error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, self._rates_of(model))
         step = _LEARNING_RATE * error / norm
         rates = zip(self._rates_of(model), seen, strict=True)
         # Bounded, so that a single wrong report can't spoil all later estimates.
         latin, dense, other = (min(_MAX_RATE, max(_MIN_RATE, rate + step * count)) for rate, count in rates)
         self._rates[model] = (latin, dense, other)
+        steady = self._steady_rates.get(model, _INITIAL_RATES)
+        pairs = zip(self._rates[model], steady, strict=True)
+        if any(abs(rate - former) > _STEADY_TOLERANCE * former for rate, former in pairs):
+            self._steady_rates[model] = self._rates[model]
 
     def _rates_of(self, model: str) -> Scripts:
         return self._rates.get(model, _INITIAL_RATES)
 
-    def _estimate(self, seen: Iterable[float], model: str) -> float:
-        return sum(rate * count for rate, count in zip(self._rates_of(model), seen, strict=True))
+    def _estimate(self, seen: Iterable[float], rates: Scripts) -> float:
+        return sum(rate * count for rate, count in zip(rates, seen, strict=True))
+
+
+def _round_up(tokens: float) -> int:
+    """Round up, from thousandths, since a sum of floats may be slightly above a whole number."""
+    return -(-int(1000 * tokens) // 1000)
 
 
 def spoken(message: Message) -> str:

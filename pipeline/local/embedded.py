@@ -253,7 +253,7 @@ class EmbeddedServer:
                 return child, answer["base_url"]
             # The process exits after an error, and only then its log is complete.
             await asyncio.to_thread(child.process.wait)
-            raise EmbeddedModelError(self._why_not_loaded(child, answer.get("error")))
+            raise EmbeddedModelError(self._explain_load_failure(child, answer.get("error")))
         except BaseException as error:
             child.process.kill()
             child.end()
@@ -289,7 +289,7 @@ class EmbeddedServer:
             "state_folder": None if self._state is None else str(self._state.folder),
         }
 
-    def _why_not_loaded(self, child: _ModelProcess, error: str | None) -> str:
+    def _explain_load_failure(self, child: _ModelProcess, error: str | None) -> str:
         log, status = child.log_tail(), child.process.returncode
         if known_reason := explain_engine_failure(status, error or ""):
             return known_reason

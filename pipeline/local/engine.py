@@ -29,7 +29,6 @@ _COMPILED_IN = re.compile(r"(\w+) = 1\b")
 _CPU_FLAGS = {"AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "F16C": "f16c", "FMA": "fma", "BMI2": "bmi2"}
 
 GET_ENGINE = "`make local` in the checkout, or on a server `sudo deploy/install.sh --local`"
-"""How to install the packages that only the embedded model needs."""
 
 
 class EmbeddedModelError(ModelError):
@@ -76,12 +75,7 @@ def check_engine() -> None:
 
 
 def explain_engine_failure(status: int | None, text: str) -> str | None:
-    """Return a sentence about a known failure of the engine, or None if the reason is unknown.
-
-    Args:
-        status: The exit status of its process.
-        text: The error output.
-    """
+    """Return a sentence about a known failure, by exit status and error output. None if the reason is unknown."""
     if status == -signal.SIGILL:
         return _processor_lacks(_("instructions"))
     if missing := _NO_LIBRARY.search(text):

@@ -28,7 +28,6 @@ MAX_TREE_BYTES = 8_000_000
 """Limit for a list of files. A repository with thousands of files has a shorter one."""
 MAX_HOPS = 5
 MAX_NAMED_FILES = 8
-"""Number of a repository's files that an error message names."""
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
@@ -40,11 +39,7 @@ OnBytes = Callable[[int], None]
 
 
 class HubError(Exception):
-    """Raised with a reason such as "it cannot be reached" if the hub doesn't provide the file.
-
-    Attributes:
-        remedy: Tells the user what to do.
-    """
+    """Raised with a reason such as "it cannot be reached", and a remedy for the user."""
 
     def __init__(self, reason: str, remedy: str = "try again later") -> None:
         super().__init__(reason)
@@ -57,8 +52,6 @@ class _RangeRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HubStatement:
-    """The hash and size of a file as the hub states them."""
-
     sha256: str
     size_bytes: int
 
@@ -76,7 +69,7 @@ class _TreeEntry(BaseModel):
 _TREE = TypeAdapter(list[_TreeEntry])
 
 
-def state_of(file: HubFile) -> HubStatement:
+def fetch_statement(file: HubFile) -> HubStatement:
     """Ask the hub for the hash and the size of a file. Raises HubError."""
     with _errors_as_reasons(), _client() as client:
         response = _head(client, file.url)
@@ -85,11 +78,11 @@ def state_of(file: HubFile) -> HubStatement:
         if response.status_code < 400 and _SHA256.fullmatch(oid):
             return HubStatement(oid, int(size) if size.isdecimal() else _length(client, file.url))
         if response.status_code in (401, 403):
-            raise _denied(file, response)
+            raise _explain_denial(file, response)
         entries = _tree(client, file)
         entry = next((entry for entry in entries if entry.path == file.path), None)
         if entry is None:
-            raise _missing(file, entries)
+            raise _explain_missing(file, entries)
         oid = "" if entry.lfs is None else entry.lfs.oid.removeprefix("sha256:")
         if entry.lfs is None or not _SHA256.fullmatch(oid):
             raise HubError("it states no SHA-256 for this file", "choose a file of another repository")
@@ -117,7 +110,6 @@ def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
 
 
 def discard(part: Path) -> None:
-    """Delete a partial file and its stored ETag."""
     for path in (part, _etag_file(part)):
         path.unlink(missing_ok=True)
 
@@ -179,7 +171,6 @@ def _head(client: httpx.Client, url: str) -> httpx.Response:
 
 
 def _length(client: httpx.Client, url: str) -> int:
-    """Return the size of a file from the headers of a download."""
     with client.stream("GET", url, headers=_headers(url), follow_redirects=True) as response:
         length = response.headers.get("Content-Length", "")
         if response.status_code != 200 or not length.isdecimal():
@@ -197,11 +188,11 @@ def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
                 url = target
                 continue
             if response.status_code in (401, 403):
-                raise _denied(file, response)
+                raise _explain_denial(file, response)
             if response.status_code == 404:
                 raise HubError(f"it has no {file.repository}", f"check the name at {hub_endpoint()}")
             if response.status_code != 200:
-                raise _refused(response)
+                raise _explain_refusal(response)
             content = bytearray()
             for chunk in response.iter_bytes(_CHUNK_BYTES):
                 content += chunk
@@ -219,7 +210,7 @@ def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
     return entries
 
 
-def _denied(file: HubFile, response: httpx.Response) -> HubError:
+def _explain_denial(file: HubFile, response: httpx.Response) -> HubError:
     """Explain a 401 or 403. The hub sends these for gated, private and unknown repositories."""
     code = response.headers.get("X-Error-Code", "")
     has_token = bool(os.environ.get("HF_TOKEN", "").strip())
@@ -239,7 +230,7 @@ def _denied(file: HubFile, response: httpx.Response) -> HubError:
     )
 
 
-def _missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
+def _explain_missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
     there = [entry.path for entry in entries if entry.path.lower().endswith(".gguf")]
     if not there:
         return HubError(f"{file.repository} has no GGUF file", "choose another repository")
@@ -248,7 +239,7 @@ def _missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
     return HubError(f"{file.repository} has no {file.path}", f"choose one of {named}{more}")
 
 
-def _refused(response: httpx.Response) -> HubError:
+def _explain_refusal(response: httpx.Response) -> HubError:
     return HubError(f"it answers with status {response.status_code}")
 
 
@@ -263,7 +254,7 @@ def _fetch_rest(client: httpx.Client, url: str, part: Path, have: int, size_byte
         if response.status_code == 416 and have:
             raise _RangeRefused
         if response.status_code not in (200, 206):
-            raise _refused(response)
+            raise _explain_refusal(response)
         # The server sends the whole file if it ignores ranges or the file has changed.
         if response.status_code == 200:
             have = 0

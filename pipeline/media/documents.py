@@ -24,7 +24,6 @@ MAX_PAGES = 1_000
 PDF_TIMEOUT_SECONDS = 30
 MAX_PDF_MEMORY_BYTES = 512_000_000
 SAMPLE_BYTES = 64_000
-"""The beginning of a file that is searched for its encoding."""
 MAX_CONCURRENT_PDFS = 3
 _CHILD = Path(__file__).with_name("pdf_child.py")
 _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
@@ -32,13 +31,9 @@ _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a document.
+    """The text of a document."""
 
-    Attributes:
-        about: Its length, such as `30 pages`, and how much of it was read.
-    """
-
-    about: str
+    about: str  # Its length, such as `30 pages`, and how much of it was read.
     parts: tuple[Part, ...]
 
 
@@ -107,7 +102,7 @@ class DocumentReader:
 def _from_pages(name: str, pages: list[str], count: int) -> Document:
     parts = []
     for number, page in enumerate(pages, 1):
-        cut = pieces(f"{page.strip()}\n") if page.strip() else []
+        cut = split_text(f"{page.strip()}\n") if page.strip() else []
         for at, text in enumerate(cut, 1):
             parts.append(Part(f"page {number}" if len(cut) == 1 else f"page {number}, {at} of {len(cut)}", text))
     if not parts:
@@ -135,14 +130,14 @@ def _from_text(name: str, content: bytes) -> Document:
         text = text[:MAX_DOCUMENT_CHARS]
         about = f"{about}, of which I read {text.count(chr(10)):,}"
     parts, line = [], 1
-    for piece in pieces(text):
+    for piece in split_text(text):
         last = line + piece.removesuffix("\n").count("\n")
         parts.append(Part(f"line {line}" if line == last else f"lines {line} to {last}", piece))
         line += piece.count("\n")
     return Document(about, tuple(parts))
 
 
-def pieces(text: str) -> list[str]:
+def split_text(text: str) -> list[str]:
     """Split text into pieces, between lines if possible, or else between words. Joined, the pieces give the text."""
     results = []
     start = 0
@@ -155,7 +150,6 @@ def pieces(text: str) -> list[str]:
 
 
 def _decode(content: bytes) -> str | None:
-    """Decode a text file. Return None if it isn't text."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     if not _CONTROLS.isdisjoint(content[:SAMPLE_BYTES]):

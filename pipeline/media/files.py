@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pipeline.models.endpoint import Endpoint
 
     Fetch = Callable[[Media], Awaitable[bytes]]
-    """Fetches the content of a file. Raises MediaUnreadable."""
 
 log = structlog.get_logger(__name__)
 
@@ -37,8 +36,6 @@ class MediaUnreadable(MnemeError):
 
 
 class MediaSources:
-    """Fetches media from the channels that they were sent over."""
-
     def __init__(self) -> None:
         self._sources: dict[str, Fetch] = {}
 
@@ -71,12 +68,7 @@ def is_other_image(content: bytes) -> bool:
     return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
 
 
-def blind(model: str, name: str | None = None) -> str:
-    """Return the text that says that a model accepts no images.
-
-    Args:
-        name: The name of the image, if the text is about a single one.
-    """
+def explain_no_vision(model: str, name: str | None = None) -> str:
     if name is None:
         return _(
             "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"
@@ -91,7 +83,7 @@ def blind(model: str, name: str | None = None) -> str:
     )
 
 
-def image_of(media: Media, content: bytes) -> Image:
+def to_model_image(media: Media, content: bytes) -> Image:
     """Return an image in the form that models accept. Raises MediaUnreadable."""
     mime_type = image_type(content)
     if mime_type is None:

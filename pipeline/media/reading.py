@@ -17,8 +17,8 @@ from memory.imports.source import may_be_export, on_disk
 from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
-from pipeline.media.documents import DocumentReader, pieces
-from pipeline.media.files import MediaUnreadable, blind, image_of, image_type
+from pipeline.media.documents import DocumentReader, split_text
+from pipeline.media.files import MediaUnreadable, explain_no_vision, image_type, to_model_image
 from pipeline.models.capabilities import Part as RequestPart
 from pipeline.skills import SkillRefused, is_zip, read_package
 
@@ -42,11 +42,8 @@ MAX_IMAGES = 10
 MAX_WHOLE_TOKENS = 3_000
 """A document up to this length is shown in full. The model reads a longer one in parts."""
 MAX_HEARD_CHARS = 200
-"""How much of a transcription is shown to the user."""
 BEGINNING_CHARS = 1_500
-"""How much of a long document is shown to the model at first."""
 FILE_TIMEOUT_SECONDS = 180
-"""How long it may take to fetch and read one file."""
 TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
 MAX_LISTED_CHARS = 300
 """Limit for the description and for the file names of a skill in the question whether to keep it."""
@@ -127,15 +124,11 @@ class MediaReader:
         return [
             Attachment(media, arrival, session)
             for arrival in arrivals
-            for media in await self._media_of(session, arrival)
+            for media in await self._load_media(session, arrival)
         ]
 
     async def read(self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
-        """Read the attachments of one message or album for a model.
-
-        Args:
-            visible: Number of images that the turn already shows.
-        """
+        """Read the attachments of a message or album. The turn already shows `visible` images."""
         budget = await self.budget(owner, model)
         # Images take at most half of the free tokens.
         read, room = Read(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
@@ -183,9 +176,9 @@ class MediaReader:
     async def image(self, media: Media, model: ChatModel) -> Image:
         """Fetch an image for a model again. Raises MediaUnreadable."""
         await _require_sight(model, media)
-        return image_of(media, await self.sources.fetch(media))
+        return to_model_image(media, await self.sources.fetch(media))
 
-    async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
+    async def _load_media(self, session: Session, arrival: Arrival) -> list[Media]:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
         # Unreadable media get no number, since no tool will ask for them later.
         new = [
@@ -226,7 +219,7 @@ class MediaReader:
         content = await self.sources.fetch(media)
         if image_type(content) is not None:
             await _require_sight(model, media)
-            return _AttachmentResult(media, media.shown, image_of(media, content))
+            return _AttachmentResult(media, media.shown, to_model_image(media, content))
         if is_zip(content) and await arrival.channel.is_owner(arrival):
             package = await _read_skill_package(content)
             if package is not None:
@@ -280,7 +273,7 @@ class MediaReader:
                     )
                 )
             text = await self.transcriber.transcribe(media, await self.sources.fetch(media))
-            parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(text), 1)]
+            parts = [Part(f"part {number}", piece) for number, piece in enumerate(split_text(text), 1)]
             media = await self.store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._describe(media, budget)
@@ -320,7 +313,7 @@ def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
 
 async def _require_sight(model: ChatModel, media: Media) -> None:
     if not await model.can(RequestPart.IMAGES):
-        raise MediaUnreadable(blind(model.name, media.name))
+        raise MediaUnreadable(explain_no_vision(model.name, media.name))
 
 
 def _message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:

@@ -42,7 +42,7 @@ class Speech:
                     model=self._model,
                     voice=self._voice,
                     input=text,
-                    response_format=self._formats[0],  # type: ignore[arg-type]  # the SDK lists them as literals
+                    response_format=self._formats[0],  # type: ignore[arg-type]  # The SDK's type is a Literal.
                 )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 if len(self._formats) > 1:

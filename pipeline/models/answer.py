@@ -97,7 +97,6 @@ class AnswerBuilder:
 
     @property
     def visible(self) -> str:
-        """The text that may be shown while the rest arrives."""
         text = self._splitter.text
         if self._shows_late and not self._splitter.closed_without_opening:
             return ""
@@ -130,7 +129,7 @@ class AnswerBuilder:
         call.name = call.name or name
         return call
 
-    def finished(self, tools: Sequence[ToolSpec]) -> ModelAnswer:
+    def build(self, tools: Sequence[ToolSpec]) -> ModelAnswer:
         """Return the whole answer.
 
         Args:
@@ -164,7 +163,6 @@ class AnswerBuilder:
         )
 
     def provider_data(self, answer: ModelAnswer) -> str | None:
-        """Return the data that must be sent back with `answer`, as JSON, or None."""
         by_call = {
             call.id: {"id": open_call.provider_id, **open_call.data}
             for call, open_call in zip(answer.tool_calls, (c for c in self.calls if c.name), strict=False)

@@ -36,7 +36,6 @@ class Messages:
     path = "/messages"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of a request without the parts that the server refuses."""
         tools = offered_tools(request, adjustments)
         messages = without_refused_calls(endpoint, model, request, adjustments.without)
         system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
@@ -60,7 +59,6 @@ class Messages:
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the optional parts of a body."""
         names = {"temperature": Part.TEMPERATURE, "tool_choice": Part.TOOL_CHOICE, "tools": Part.TOOLS}
         present = [part for name, part in names.items() if name in sent]
         kinds = {block["type"] for message in sent["messages"] for block in message["content"]}
@@ -73,7 +71,6 @@ class Messages:
         return present
 
     def read(self, event: object, builder: AnswerBuilder) -> None:
-        """Add an event to the answer."""
         kind = text_at(event, "type")
         if kind == "message_start":
             _read_usage(at(event, "message", "usage"), builder)

@@ -77,7 +77,6 @@ class Adjustments:
         return replace(self, without=self.without | set(parts))
 
     def names(self) -> frozenset[str]:
-        """Return the names to store in the database."""
         return frozenset({*(part.value for part in self.without), *(_REFUSED_TOOL + key for key in self.bad_tools)})
 
     @classmethod
@@ -117,7 +116,6 @@ class EndpointCapabilities:
 
     @property
     def told(self) -> bool:
-        """True if the endpoint itself has stated the context window."""
         return self._facts.context_tokens is not None
 
     @property
@@ -133,7 +131,6 @@ class EndpointCapabilities:
         return self.adjustments.without
 
     def window(self, assumed: ModelWindow) -> ModelWindow:
-        """Return the window that the endpoint stated, or else the assumed one."""
         if not self.asks:
             return assumed
         context = self._facts.context_tokens or assumed.max_input_tokens
@@ -155,7 +152,6 @@ class EndpointCapabilities:
         self._url = url
 
     async def learn(self, adjustments: Adjustments) -> None:
-        """Add parts that the endpoint refuses."""
         self._facts = replace(self._facts, refused=self._facts.refused | adjustments.names())
         await self._store_facts(lambda store, url: store.learn_refused(url, self.model, self._facts.refused))
 

@@ -36,7 +36,6 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 _OWN_ID = re.compile(rf"[A-Za-z0-9]{{{CALL_ID_LENGTH}}}")
 
 Content = str | list[dict[str, Any]] | None
-"""The content of a message: its text, or a list of parts."""
 
 
 class ChatCompletions:
@@ -45,7 +44,6 @@ class ChatCompletions:
     path = "/chat/completions"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of a request without the parts that the server refuses."""
         without = adjustments.without
         provider = endpoint.provider
         # Reasoning models accept only the newer name, most other servers only the older one.
@@ -80,7 +78,6 @@ class ChatCompletions:
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the optional parts of a body."""
         messages = sent["messages"]
         roles = [message["role"] for message in messages]
         talk = [role for role in roles if role != Role.SYSTEM]
@@ -156,11 +153,7 @@ def describe_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def retell_calls(messages: Iterable[Message], should_retell: Collection[int]) -> list[Message]:
-    """Convert tool calls and their results to plain text.
-
-    Args:
-        should_retell: The positions of the messages with calls to convert.
-    """
+    """Convert the tool calls at these positions, and their results, to plain text."""
     made: list[Message] = []
     calls: dict[str, tuple[str, str]] = {}
     for place, message in enumerate(messages):
@@ -230,7 +223,6 @@ def _messages(endpoint: Endpoint, model: str, request: ModelRequest, without: Co
 
 
 def _arrange_roles(made: list[dict[str, Any]], without: Collection[Part]) -> list[dict[str, Any]]:
-    """Change the order of roles to one that the server accepts."""
     if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
         made = _merge_neighbours(made, {Role.SYSTEM})
         # Some chat templates accept a system message only at the front, others not at all.
@@ -285,11 +277,7 @@ def encode_image(image: Image) -> str:
 def _message(
     message: Message, data: Mapping[str, Any], ids: dict[str, str], without: Collection[Part]
 ) -> dict[str, Any]:
-    """Return a message as JSON.
-
-    Args:
-        ids: The IDs of calls in this request by Mneme's own IDs. New ones are added.
-    """
+    """Return a message as JSON, and add the IDs of its calls to `ids`, by Mneme's own IDs."""
     wire: dict[str, Any] = {"role": message.role.value, "content": message.content}
     fields = data.get("fields")
     wire |= {name: fields[name] for name in _SENT_BACK if name in fields} if isinstance(fields, dict) else {}

@@ -85,7 +85,6 @@ def create_client(
 
 
 async def _with_anthropic_key(request: httpx2.Request) -> None:
-    """Send the key as the Messages API expects it."""
     request.headers["x-api-key"] = request.headers.pop("authorization").removeprefix("Bearer ")
     request.headers["anthropic-version"] = ANTHROPIC_VERSION
 

@@ -12,7 +12,6 @@ MAX_ERROR_CHARS = 4000
 MIN_QUOTE_CHARS = 16
 """Shorter passages that also occur in the request don't count as quotes."""
 MAX_REASON_CHARS = 300
-"""How much of a provider's message is shown to the user."""
 
 _OVERFLOW = (
     r"context[_ ](?:length|size|window|limit)|maximum (?:context|model|prompt|input) length"
@@ -117,7 +116,6 @@ def read_complaint(status: int | None, body: str) -> Complaint:
 
 
 def complaint_in(value: object, status: int | None = None) -> Complaint | None:
-    """Return the error in a JSON value, or None."""
     if isinstance(value, list):  # Gemini: [{"error": {...}}]
         return next((found for item in value if (found := complaint_in(item, status))), None)
     if not isinstance(value, dict):

@@ -10,11 +10,6 @@ from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, R
 
 
 def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelError:
-    """Return the error for a complaint of the server.
-
-    Args:
-        where: The endpoint's address.
-    """
     status = complaint.status
     if complaint.is_filter:
         return ContentRefused(
@@ -76,11 +71,7 @@ def explain_loading(cause: Exception, where: str, seconds: float) -> ModelError:
 
 
 def explain_error(error: Exception, model: str, where: str, seconds: float) -> ModelError:
-    """Return the error for a call without a readable answer.
-
-    Args:
-        seconds: The timeout of the call.
-    """
+    """Return the error for a call without a readable answer. `seconds` is its timeout."""
     import openai
 
     if isinstance(error, NotAModel):

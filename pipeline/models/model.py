@@ -29,8 +29,6 @@ class Tier(StrEnum):
 
 
 class Finish(StrEnum):
-    """The reason for the end of an answer."""
-
     STOP = "stop"
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"
@@ -191,11 +189,7 @@ class WrappedModel:
 
 
 class ModelError(MnemeError):
-    """Raised if a model gave no usable answer.
-
-    Attributes:
-        elsewhere: Another model may give one.
-    """
+    """Raised if a model gave no usable answer. `elsewhere` is True if another model may give one."""
 
     elsewhere = True
 

@@ -39,7 +39,6 @@ MAX_CONNECTIONS = 1000
 SDK_RETRIES = 2
 """The SDK retries 429, 5xx and lost connections, with backoff and Retry-After."""
 WAIT_NOTICE_SECONDS = 0.3
-"""How long to wait for an endpoint before the wait is shown."""
 MAX_COMMENT_SECONDS = 600
 """How long comments alone keep a stream without text alive."""
 STEADY_TEMPERATURE = 0.2
@@ -49,12 +48,7 @@ REASONING_FACTOR = 8
 
 @dataclass(frozen=True, slots=True)
 class ModelDefaults:
-    """Settings of a model for requests that don't say otherwise.
-
-    Attributes:
-        temperature: None leaves it to the server.
-        effort: How long a reasoning model thinks. None leaves it to the server.
-    """
+    """Defaults for the requests to a model. None leaves the choice to the server."""
 
     temperature: float | None = None
     max_output_tokens: int | None = None
@@ -104,11 +98,9 @@ class OpenAIModel:
 
     @property
     def window(self) -> ModelWindow:
-        """The window that the endpoint states, or else the assumed one."""
         return self._known.window(self._window)
 
     async def get_to_know(self) -> None:
-        """Ask the endpoint for the window if it is unknown or outdated. Takes at most two seconds."""
         if self._known.asks:
             await self._known.ask(await self._find_endpoint())
 
@@ -153,7 +145,7 @@ class OpenAIModel:
         import openai
 
         await self._open(request.on_wait)
-        prepared = self._prepared(request)
+        prepared = self._prepare(request)
         silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
         builder = AnswerBuilder(self.name, shows_late=self._thinks_without_opening_tag)
         opened: OpenAnswer | None = None
@@ -182,7 +174,7 @@ class OpenAIModel:
                     return await self._complete(request, on_text)
                 raise await self._explain(error, min(silence, request.seconds or silence)) from None
             log.warning("stream_broke", model=self.name, **loggable(error))
-        return self._finished(prepared, builder, opened)
+        return self._finish(prepared, builder, opened)
 
     async def _read(
         self,
@@ -202,10 +194,10 @@ class OpenAIModel:
                 shown = visible
                 await on_text(shown)
 
-    def _finished(self, request: ModelRequest, builder: AnswerBuilder, opened: OpenAnswer | None) -> ModelAnswer:
+    def _finish(self, request: ModelRequest, builder: AnswerBuilder, opened: OpenAnswer | None) -> ModelAnswer:
         without = opened.used.without if opened is not None else frozenset()
         no_tools = Part.TOOLS in without or Part.TOOLS in self._unable
-        answer = builder.finished(() if no_tools else request.tools)
+        answer = builder.build(() if no_tools else request.tools)
         self._thinks_without_opening_tag = builder.thought_without_opening_tag
         data = builder.provider_data(answer)
         shows = any(message.images for message in request.messages)
@@ -284,8 +276,7 @@ class OpenAIModel:
     def _is_above_v1(self, complaint: Complaint) -> bool:
         return complaint.status == 404 and self._lacks_path()
 
-    def _prepared(self, request: ModelRequest) -> ModelRequest:
-        """Fill in the defaults, and leave room for reasoning."""
+    def _prepare(self, request: ModelRequest) -> ModelRequest:
         defaults = self._defaults
         limit = request.max_output_tokens or defaults.max_output_tokens
         if limit and Part.TIGHT_LIMITS in self._known.refused:
@@ -342,7 +333,6 @@ def _http_error() -> type[Exception]:
 
 
 async def _tell_late(on_wait: OnWait, reason: str) -> None:
-    """Show the reason for a wait if it takes longer than a moment."""
     await asyncio.sleep(WAIT_NOTICE_SECONDS)
     await on_wait(reason)
 

@@ -30,16 +30,11 @@ _IMAGE_SIDE = 64
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The test of one ability.
-
-    Attributes:
-        works: None if it could not be tested.
-        instead: How the bot behaves if it does not work.
-    """
+    """The test of one ability."""
 
     name: str
-    works: bool | None
-    instead: str = ""
+    works: bool | None  # None if it could not be tested.
+    instead: str = ""  # How the bot behaves if it does not work.
 
     def __str__(self) -> str:
         if self.works:

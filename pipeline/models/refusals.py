@@ -84,11 +84,7 @@ _ONE_PICTURE = r"process|invalid|corrupt|decod|broken|too (?:large|small)|format
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The adjustments for the next attempt.
-
-    Attributes:
-        lasting: The parts that the server refuses permanently, which are stored.
-    """
+    """The adjustments for the next attempt. The parts in `lasting` are stored, since the server always refuses them."""
 
     adjustments: Adjustments
     lasting: Adjustments = NOTHING
@@ -104,7 +100,7 @@ def remedy(
         tools: Its tools.
         sent: Its adjustments.
     """
-    named = _named(complaint, present, tools, sent)
+    named = _remedy_for_part(complaint, present, tools, sent)
     if named is not None:
         return named
     if complaint.status not in BAD_REQUEST or _base(complaint.param) == "model":
@@ -116,10 +112,9 @@ def remedy(
     return None
 
 
-def _named(
+def _remedy_for_part(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
-    """Return the adjustments for the part that the complaint names, if it can be left out."""
     text = f"{complaint.message} {complaint.text}"
     if complaint.wants_responses or (says(_EFFORT_NONE, complaint.message) and tools):
         if (
@@ -176,7 +171,6 @@ def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) 
 
 
 def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool with a refused schema, if the complaint names it."""
     for said in (complaint.param or "", complaint.message, complaint.text):
         match = next((match for path in _TOOL_PATHS if (match := re.search(path, said, re.IGNORECASE))), None)
         if match and int(match[1]) < len(tools):

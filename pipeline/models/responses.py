@@ -39,7 +39,6 @@ class Responses:
     path = "/responses"
 
     def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        """Return the JSON of a request without the parts that the server refuses."""
         without = adjustments.without
         tools = offered_tools(request, adjustments)
         effort = "low" if request.low_effort else request.effort
@@ -69,7 +68,6 @@ class Responses:
         return made | (json.loads(endpoint.extra_body) if endpoint.extra_body else {})
 
     def present(self, sent: Mapping[str, Any]) -> list[Part]:
-        """Return the optional parts of a body."""
         names = {
             "include": Part.INCLUDE,
             "prompt_cache_key": Part.CACHE_KEY,
@@ -91,7 +89,6 @@ class Responses:
         return present
 
     def read(self, event: object, builder: AnswerBuilder) -> None:
-        """Add an event, or a whole response, to the answer."""
         kind = text_at(event, "type")
         if kind == "response.output_text.delta":
             builder.add_text(text_at(event, "delta"))

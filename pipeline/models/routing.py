@@ -31,17 +31,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by role.
-
-    Attributes:
-        fallbacks: Tried in order if the first model fails.
-        others: Models that a chat can choose instead of `balanced`.
-    """
+    """The models by role. Fallbacks are tried in order if the first model fails."""
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
-    others: tuple[ChatModel, ...] = ()
+    others: tuple[ChatModel, ...] = ()  # A chat can choose one of these instead of `balanced`.
 
 
 class _SharedTime:
@@ -198,11 +193,11 @@ class ModelChoice:
         self._preferences = preferences
 
     async def of(self, chat: str) -> ChatModel:
-        return self.models.get(await self._chosen(chat) or "", self.usual)
+        return self.models.get(await self._read_choice(chat) or "", self.usual)
 
     async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
         """Return the model for a turn, and a one-time notice if the chosen model is no longer configured."""
-        gone = await self._chosen(chat)
+        gone = await self._read_choice(chat)
         if gone is None or gone in self.models:
             return await self.of(chat), None
         with contextlib.suppress(StoreError):  # The disk may be full. The notice is repeated then.
@@ -227,7 +222,7 @@ class ModelChoice:
             return True
         return is_news
 
-    async def _chosen(self, chat: str) -> str | None:
+    async def _read_choice(self, chat: str) -> str | None:
         try:
             return (await self._preferences.get(chat)).model
         except StoreError as error:
@@ -248,11 +243,9 @@ class YieldingModel(WrappedModel):
         self._background_tasks: set[asyncio.Task[ModelAnswer]] = set()
 
     async def quiet(self) -> None:
-        """Wait until no person's request is running."""
-        await self._idle.passed()
+        await self._idle.wait()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer a request. Raises ModelError, and Postponed for a background request."""
         if request.background:
             return await self._complete_in_background(request)
         with self._idle.shut():

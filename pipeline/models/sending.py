@@ -166,7 +166,6 @@ class Sender:
         return Responses() if uses_responses else ChatCompletions()
 
     async def _post(self, wire: WireFormat, body: dict[str, Any]) -> OpenAnswer:
-        """Send a body once and return the answer after its first event."""
         import httpx2
         import openai
 
@@ -244,7 +243,6 @@ def _has_no_responses(complaint: Complaint) -> bool:
 
 
 def _error_in(event: object) -> Complaint | None:
-    """Return the error in an event of a stream, or None."""
     if event is DONE or not isinstance(event, dict | list):
         return None
     if isinstance(event, dict):
@@ -269,5 +267,4 @@ def _status_error(error: openai.APIStatusError) -> Exception:
 
 
 def loading_pause(attempt: int) -> float:
-    """Return the number of seconds before the next attempt."""
     return LOADING_PAUSES[min(attempt, len(LOADING_PAUSES) - 1)]

@@ -35,7 +35,6 @@ class ThinkingSplitter:
             pass
 
     def close(self) -> None:
-        """Handle the pending text at the end of the stream."""
         if not self._opening:
             self._emit(self._pending)
         elif self.text.strip():

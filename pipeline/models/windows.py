@@ -82,7 +82,7 @@ async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | No
 
 def _from_listing(listing: object, model: str) -> SaidWindow | None:
     entries = items(listing, "data")
-    result = _named(entries, "id", model)
+    result = _find_model(entries, "id", model)
     if result is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
         result = entries[0]  # llama.cpp has a single model, and accepts any name for it.
     context = _first(result, _CONTEXT)
@@ -92,7 +92,7 @@ def _from_listing(listing: object, model: str) -> SaidWindow | None:
 
 
 async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
-    result = _named(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
+    result = _find_model(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
     if result is None:
         return None
     loaded, blind = _tokens(at(result, "loaded_context_length")), at(result, "type") == "llm"
@@ -107,7 +107,7 @@ async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindo
     capabilities = at(answer, "capabilities")
     blind = isinstance(capabilities, list) and "vision" not in capabilities
     running = await _get(client, f"{root}/api/ps")
-    loaded = _tokens(at(_named(items(running, "models"), "model", model), "context_length"))
+    loaded = _tokens(at(_find_model(items(running, "models"), "model", model), "context_length"))
     trained = next((t for name, t in details.items() if name.endswith(".context_length") and _tokens(t)), None)
     if loaded or at(answer, "remote_host"):  # With a remote host, the model runs in Ollama's cloud.
         return SaidWindow(loaded or trained, blind=blind)
@@ -132,12 +132,11 @@ async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None 
 
 
 def _root(base_url: str) -> str:
-    """Return the URL without its path, where servers have their native APIs."""
     split = urlsplit(base_url)
     return f"{split.scheme}://{split.netloc}"
 
 
-def _named(entries: list[object], key: str, model: str) -> object:
+def _find_model(entries: list[object], key: str, model: str) -> object:
     """Return the entry of a model. Ollama adds `:latest` to names without a tag."""
     target = model.lower().removesuffix(":latest")
     return next((e for e in entries if str(at(e, key)).lower().removesuffix(":latest") == target), None)

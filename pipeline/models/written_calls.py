@@ -103,17 +103,16 @@ def _whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[W
     body = (fenced[1] if fenced else text).strip()
     body = body.removeprefix("Tool call:").strip()
     values = _json_values(body)
-    calls = [_call_of(value) for value in values or ()]
+    calls = [_parse_call(value) for value in values or ()]
     if calls and all(call is not None and call[0] in schemas for call in calls):
         return [call for call in calls if call is not None]
     return _python_calls(body, schemas)
 
 
 def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[WrittenCall]:
-    """Yield the calls in a block, in any format."""
     values = _json_values(body)
     if values:
-        yield from (call for value in values if (call := _call_of(value)) is not None)
+        yield from (call for value in values if (call := _parse_call(value)) is not None)
         return
     found = False
     for pattern in (_MISTRAL_CALL, _DEEPSEEK_CALL, _KIMI_CALL):
@@ -130,7 +129,7 @@ def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[W
         for match in pattern.finditer(body):
             arguments = _first_object(match["body"], 0)
             if arguments is None:
-                arguments = _typed(parameter.finditer(match["body"]), schemas.get(match["name"], {}))
+                arguments = _convert_types(parameter.finditer(match["body"]), schemas.get(match["name"], {}))
             found = True
             yield match["name"], arguments
     if not found:
@@ -168,7 +167,7 @@ def _first_object(text: str, start: int) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _call_of(value: object) -> WrittenCall | None:
+def _parse_call(value: object) -> WrittenCall | None:
     """Return the call that a JSON object describes, or None."""
     if not isinstance(value, dict):
         return None
@@ -183,19 +182,18 @@ def _call_of(value: object) -> WrittenCall | None:
     return (call["name"].removeprefix("functions."), arguments) if isinstance(arguments, dict) else None
 
 
-def _typed(parameters: Iterator[re.Match[str]], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert parameters from text to the types in the tool's schema."""
+def _convert_types(parameters: Iterator[re.Match[str]], schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties")
     arguments: dict[str, Any] = {}
     for parameter in parameters:
         name, value = parameter["name"].strip(), parameter["value"].strip("\n")
         described = properties.get(name) if isinstance(properties, dict) else None
         is_text = isinstance(described, dict) and described.get("type") == "string"
-        arguments[name] = value if is_text else _value_of(value)
+        arguments[name] = value if is_text else _parse_value(value)
     return arguments
 
 
-def _value_of(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

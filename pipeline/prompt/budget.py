@@ -23,7 +23,6 @@ MAX_WINDOW_SHARE = 0.9
 MAX_MEMORY_TOKENS = 8_000
 """Limit for `# Memory` in a large window. In a small one it is a quarter of the free tokens."""
 OMITTED_LINES_STEP = 3
-"""Lines of a daily note are left out in groups of this size."""
 MAX_RELEVANT_TOKENS = 1_200
 """Limit for `# Relevant Memory` in a large window. In a small one it is an eighth of the free tokens."""
 
@@ -74,7 +73,6 @@ class Budget:
 
     @property
     def memory(self) -> int:
-        """Limit for the files under `# Memory`."""
         return min(MAX_MEMORY_TOKENS, self.free // 4)
 
     def activation(self, limit: int) -> int:
@@ -89,20 +87,24 @@ class Budget:
     def text(self, text: str) -> int:
         return self.counter.text(text, self.model)
 
+    def steady(self, text: str) -> int:
+        """Estimate the tokens of a text that is cut, so that the next request cuts it at the same place."""
+        return self.counter.steady_text(text, self.model)
+
     def cut(self, text: str, tokens: int, hint: str = "") -> str:
         """Return the text, or only its beginning and end if it is longer than `tokens`."""
-        cost = self.text(text)
+        cost = self.steady(text)
         if cost <= tokens:
             return text
         room = int(len(text) * tokens / cost)
-        # Round to steps of an eighth. Otherwise each correction of the estimate would move the cut and invalidate the
-        # prompt cache.
+        # Round to steps of an eighth. Otherwise a text that grows by a line would be cut at another place, which
+        # invalidates the prompt cache.
         room -= room % (1 << max(0, room.bit_length() - 4))
         note = f"\n[... {len(text) - room} of {len(text)} characters left out{hint} ...]\n"
         room = max(0, room - len(note))
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
 
-    def capped(self, message: Message, tokens: int) -> Message:
+    def cap(self, message: Message, tokens: int) -> Message:
         content = self.cut(message.content, tokens)
         return message if content == message.content else replace(message, content=content)
 
@@ -112,7 +114,7 @@ class Budget:
 
     def shorten(self, messages: list[Message]) -> list[Message]:
         """Cut long messages and drop old ones to halve a request that the provider refused as too long."""
-        cut = [self.capped(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
+        cut = [self.cap(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
         return self._prune(cut, min(self.messages, self.counter.messages(messages, self.model)) // 2)
 
     def _prune(self, messages: list[Message], tokens: int) -> list[Message]:
@@ -122,25 +124,25 @@ class Budget:
         conversation.add_many(message for message in messages if message is not question)
         question_tokens = self.counter.messages([question], self.model) if question else 0
         conversation.prune(max(0, tokens - question_tokens))
-        # Compare by identity, since two messages may be equal.
         retained = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in retained]
 
 
-def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
+def fit_memory(memory: Memory, tokens: int, budget: Budget) -> Memory:
     """Cut memory to `tokens`: MEMORY.md keeps its beginning, daily notes keep their newest lines."""
-    # MEMORY.md gets at most half. Today's notes and those of all other days get half of the rest each. Tokens that one
-    # part doesn't need go to the others.
+    # MEMORY.md gets at most half. Of the rest, today's notes have a quarter for themselves, or half if they are longer,
+    # and what the other days don't need. Today's notes grow with every conversation. If the other days gave way to them
+    # line by line, the prompt cache would lose those days each time.
     long_term = budget.cut(memory.long_term, tokens // 2)
     # Round to steps, since the estimate and today's notes change with every message, and a cut that moves invalidates
     # the prompt cache.
     step = _step(tokens)
-    remaining = max(0, tokens - _round_up(budget.text(long_term), step))
-    today_cost = _round_up(budget.text(memory.today), step)
-    costs = [budget.text(notes) for _, notes in memory.recent]
-    today = max(remaining // 2, remaining - sum(costs))
-    recent = _shares(costs, remaining - min(today, today_cost))
+    remaining = max(0, tokens - _round_up(budget.steady(long_term), step))
+    reserved = remaining // 4 if budget.steady(memory.today) <= remaining // 4 else remaining // 2
+    costs = [budget.steady(notes) for _, notes in memory.recent]
+    recent = _shares(costs, remaining - reserved)
     recent = [cost if share >= cost else share - share % (step // 4) for share, cost in zip(recent, costs, strict=True)]
+    today = remaining - sum(recent)
     return replace(
         memory,
         long_term=long_term,
@@ -173,15 +175,15 @@ def _shares(costs: Sequence[int], tokens: int) -> list[int]:
 
 
 def _newest_lines(notes: str, tokens: int, budget: Budget) -> str:
-    if budget.text(notes) <= tokens:
+    if budget.steady(notes) <= tokens:
         return notes
     lines = notes.splitlines()
     retained: list[str] = []
-    tokens -= budget.text(_left_out(len(lines)))
+    tokens -= budget.steady(_left_out(len(lines)))
     if tokens < 0:
         return ""  # Even the note about omitted lines doesn't fit.
     for line in reversed(lines):
-        tokens -= budget.text(line) + 1
+        tokens -= budget.steady(line) + 1
         if tokens < 0:
             break
         retained.append(line)

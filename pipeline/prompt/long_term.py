@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memory.search.activation import PageLines
     from pipeline.prompt.budget import Budget
 
-TODAY_HEADER = "## Learned Today"
+NEW_HEADER = "## Learned This Week"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +19,19 @@ class LongTermText:
     """MEMORY.md in two parts, so that new lines don't invalidate the prompt cache.
 
     Attributes:
-        today: The lines written today. They come after the daily notes in the prompt.
+        new: The lines written since Monday. They come after the daily notes in the prompt.
     """
 
     text: str
-    today: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
 
     @property
     def whole(self) -> str:
-        return "\n".join([self.text, *self.today]).strip()
+        return "\n".join([self.text, *self.new]).strip()
 
 
 def without_hidden(text: str, lines: PageLines) -> LongTermText:
-    """Remove lines that are over or repeat the visible conversation, and separate the lines written today."""
+    """Remove lines that are over or repeat the visible conversation, and separate the lines written this week."""
     if not lines.hidden and not lines.fresh:
         return LongTermText(text)
     shown = [line for line in text.splitlines() if line not in lines.hidden]
@@ -48,4 +48,4 @@ def with_vital(long_term: LongTermText, vital: Sequence[str], budget: Budget) ->
             missing.append(line)
     if not missing:
         return long_term
-    return LongTermText("\n".join([long_term.text.rstrip(), *missing]).strip(), long_term.today)
+    return LongTermText("\n".join([long_term.text.rstrip(), *missing]).strip(), long_term.new)

@@ -22,8 +22,8 @@ from memory.search.activation import UNASKED_DIVISOR
 from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.query_splitting import asked_in, asks
 from memory.search.search import NOTHING
-from pipeline.prompt.budget import fitted
-from pipeline.prompt.long_term import TODAY_HEADER, LongTermText, with_vital, without_hidden
+from pipeline.prompt.budget import fit_memory
+from pipeline.prompt.long_term import NEW_HEADER, LongTermText, with_vital, without_hidden
 from pipeline.prompt.prompts import (
     GUEST_HINT,
     MEMORY_HEADER,
@@ -40,7 +40,7 @@ from pipeline.prompt.prompts import (
     TASK_HINT,
     UNASKED_HEADER,
     PromptStyle,
-    fenced,
+    fence,
     plain_examples,
     plain_line,
 )
@@ -79,12 +79,7 @@ MAX_SHARED_MEMORY_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """The sources of memories for a prompt.
-
-    Attributes:
-        activation_tokens: The limit for activated memories.
-        sharing: None if nothing is shared.
-    """
+    """The sources of memories for a prompt."""
 
     recall: Recall
     activation: Activation
@@ -101,6 +96,7 @@ class Stable:
         unasked: The memories that are included because they are strong.
         shown: Everything from memory that the message contains.
         pool: The memories that may also be activated by the new message.
+        forgotten: The words that the user had forgotten.
         unreadable: A sentence that says why a file is missing.
         lines: All of these memories as plain lines, including MEMORY.md.
     """
@@ -123,13 +119,14 @@ class Volatile:
         activated: The memories that the message activated. They are all trusted.
         lines: With a plain style, the memories that follow the identity in the system message. None is foreign.
         now: With a plain style, the current time, also in the system message.
+        passages: The recalled and quoted parts, each with its own provenance.
     """
 
     text: Passage
     activated: tuple[Activated, ...]
     lines: tuple[str, ...] = ()
     now: str = ""
-    read: tuple[Passage, ...] = ()  # what of it comes from memory or is quoted, each piece with its own provenance
+    passages: tuple[Passage, ...] = ()
 
 
 @dataclass(eq=False)
@@ -202,7 +199,7 @@ class PromptBuilder:
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
             unseen = without_visible(memory, visible.messages, self.zone_of(session.owner))
-            memory, long_term = await self._fitted(session, unseen, visible, budget)
+            memory, long_term = await self._fit_files(session, unseen, visible, budget)
             already_in_prompt = already_in_prompt.with_lines(long_term.whole)
             lines += long_term.whole.splitlines()
         pool: Pool | None = None
@@ -218,7 +215,7 @@ class PromptBuilder:
                 pool, baseline, room // UNASKED_DIVISOR, budget.text, self._today(session).date(), visible_too
             )
         strong = [activated_memory.line for activated_memory in unasked]
-        sections = ["\n".join([TODAY_HEADER, *long_term.today])] if long_term.today else []
+        sections = ["\n".join([NEW_HEADER, *long_term.new])] if long_term.new else []
         sections += ["\n".join([UNASKED_HEADER, *strong])] if strong else []
         context = memory.to_context(*sections)
         log.info(f"Memory context: {len(context)} chars")
@@ -231,25 +228,23 @@ class PromptBuilder:
         lines += [*strong, *rules]
         return Stable(message, baseline, unasked, already_in_prompt, pool, forgotten, unreadable, tuple(lines))
 
-    async def _fitted(
+    async def _fit_files(
         self, session: Session, memory: Memory, visible: Transcript, budget: Budget
     ) -> tuple[Memory, LongTermText]:
-        """Return the files within their budget, and MEMORY.md as the prompt shows it."""
         if self.memories is None:
-            memory = fitted(memory, budget.memory, budget)
+            memory = fit_memory(memory, budget.memory, budget)
             return memory, LongTermText(memory.long_term)
         turns = {message.turn_id for message in visible.messages if message.turn_id is not None}
         lines = await self.memories.activation.page_lines(session.owner, turns, self._today(session))
         written = set(memory.long_term.splitlines())
         vital = [line for line, was_written in lines.vital if not was_written or line in written]
         divided = without_hidden(memory.long_term, lines)
-        memory = fitted(replace(memory, long_term=divided.whole), budget.memory, budget)
+        memory = fit_memory(replace(memory, long_term=divided.whole), budget.memory, budget)
         # Divide the text again, since lines of both parts may have been cut.
         long_term = with_vital(without_hidden(memory.long_term, lines), vital, budget)
         return replace(memory, long_term=long_term.text), long_term
 
     def _today(self, session: Session) -> datetime:
-        """Return the beginning of the owner's day."""
         now = self.clock().astimezone(self.zone_of(session.owner))
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
@@ -257,7 +252,7 @@ class PromptBuilder:
         """Estimate the tokens of the session's next request without the new message."""
         budget = await self.budget(session.owner, model)
         stable = await self.stable(session, visible, budget)
-        spoken = [budget.capped(message, budget.message) for message in visible.messages]
+        spoken = [budget.cap(message, budget.message) for message in visible.messages]
         return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
     async def volatile(
@@ -284,13 +279,13 @@ class PromptBuilder:
             task: The scheduled task that runs, if any.
         """
         tokens, memories = budget.relevant, self.memories
-        shared, shown = await self._shared(session, stable.shown, budget)
+        shared, shown = await self._find_shared(session, stable.shown, budget)
         shown = shown.with_quoted(*(passage.text for passage in quoted), *_contents(stable))
         # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
         asked = asks(question) or bool(asked_in(question))
         earlier_tokens = tokens if asked else tokens // STATEMENT_DIVISOR
         passages = await asyncio.gather(
-            self._earlier(lookup, visible, stable, shown, earlier_tokens), self._in_graph(session, question)
+            self._recall_earlier(lookup, visible, stable, shown, earlier_tokens), self._search_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -298,7 +293,7 @@ class PromptBuilder:
             used += budget.text(RULES_HEADER) if stable.baseline else 0
             remaining = budget.activation(memories.activation_tokens) - used
             # A memory captured from the new message would only repeat it.
-            seen = (budget.capped(message, budget.message) for message in (*visible.messages, *answered))
+            seen = (budget.cap(message, budget.message) for message in (*visible.messages, *answered))
             already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
             chosen = (*stable.baseline, *stable.unasked)
             context = memories.activation.contextual(
@@ -331,18 +326,18 @@ class PromptBuilder:
         parts += [] if plain else [now]
         provenance = worst(memory.provenance for memory in (*passages, *quoted))
         text = Passage(
-            fenced("\n\n".join(parts)) if parts else "",
+            fence("\n\n".join(parts)) if parts else "",
             provenance,
             messages=passages[0].messages,
             entries=passages[0].entries,
         )
-        read = (
+        pieces = (
             Passage("\n".join([*memory_lines, *shared])),
-            *(piece for one in (*passages, *quoted) for piece in one.pieces),
+            *(piece for passage in (*passages, *quoted) for piece in passage.pieces),
         )
-        return Volatile(text, context, own_lines, now, tuple(piece for piece in read if piece.text))
+        return Volatile(text, context, own_lines, now, tuple(piece for piece in pieces if piece.text))
 
-    async def _shared(
+    async def _find_shared(
         self, session: Session, shown: AlreadyInPrompt, budget: Budget
     ) -> tuple[list[str], AlreadyInPrompt]:
         """Return the lines that others share with a chat, newest first, and `shown` extended by them."""
@@ -360,7 +355,7 @@ class PromptBuilder:
                 shown = shown.with_lines(format_line(entry.content))
         return lines, shown
 
-    async def _earlier(
+    async def _recall_earlier(
         self, lookup: Found, visible: Transcript, stable: Stable, shown: AlreadyInPrompt, tokens: int
     ) -> Passage:
         if (memories := self.memories) is None:
@@ -374,7 +369,7 @@ class PromptBuilder:
             forgotten=stable.forgotten,
         )
 
-    async def _in_graph(self, session: Session, question: str) -> Passage:
+    async def _search_graph(self, session: Session, question: str) -> Passage:
         if self.graph is None or session.private:  # LightRAG stores queries.
             return Passage("")
         return await self.graph.relevant(question)
@@ -394,12 +389,11 @@ def with_summary_of_others(messages: Sequence[Message], visible: Transcript, bud
         return list(messages)
     first = messages[0]
     text = f"{SUMMARY_HEADER}{provenance.mark}\n{budget.cut(summary, budget.relevant)}"
-    content = f"{fenced(text)}\n\n{first.content}"
+    content = f"{fence(text)}\n\n{first.content}"
     return [replace(first, content=content, provenance=worst([first.provenance, provenance])), *messages[1:]]
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
-    """Append the volatile part to the last message, after the user's own words."""
     last, added = messages[-1], volatile.text
     provenance = worst([last.provenance, added.provenance])
     return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]

@@ -91,7 +91,6 @@ STYLES = {
     "full": PromptStyle(_FULL, _PLAIN),
     "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, max_messages=6),
 }
-"""The styles by their names in `config/models.json`."""
 
 
 _LABEL = re.compile(r"^(?:- )?(?:\[[^\]]*\]\s*)?(?:User:\s*)?")
@@ -117,13 +116,13 @@ def without_memory(style: PromptStyle) -> PromptStyle:
     return replace(style, identity=style.identity_without_memory)
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """Wrap text in a <context> element, which marks it as data and not the user's words. Escape such tags in it."""
-    return f"<context>\n{unfenced(text)}\n</context>"
+    return f"<context>\n{escape_fence(text)}\n</context>"
 
 
-def unfenced(text: str) -> str:
-    """Escape <context> tags, so that text can't pretend to begin or end the element of `fenced`."""
+def escape_fence(text: str) -> str:
+    """Escape <context> tags, so that text can't pretend to begin or end the element of `fence`."""
     return _FENCE.sub("‹", text)
 
 
@@ -135,11 +134,7 @@ No preamble."""
 
 
 def summary_request(earlier: str | None, transcript: str, *, shorter: bool = False) -> str:
-    """Return the request to the summariser.
-
-    Args:
-        shorter: Ask for fewer words, since the last summary was cut off.
-    """
+    """Return the request to the summariser. Ask for a shorter summary if the last one was cut off."""
     parts = [f"## Earlier summary\n{earlier}"] if earlier else []
     instruction = "Write the new summary, in at most 100 words." if shorter else "Write the new summary."
     return "\n\n".join([*parts, f"## Conversation\n{transcript}", instruction])

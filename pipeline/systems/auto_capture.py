@@ -56,7 +56,7 @@ _NOT_SHARED = N_("Noted for this chat alone, which is no part of the family: {co
 _A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
 
 MAX_OFFERED_MEMORIES = 3
-"""Memories that are offered to be deleted when the user asks to forget something or says that an answer is wrong."""
+"""Limit for the memories offered for deletion if the user asks to forget something or says that an answer is wrong."""
 MAX_SECRET_MESSAGE_CHARS = 300
 """Longer messages are not searched for secrets that the user tells the bot."""
 MAX_CORRECTABLE_MESSAGES = 3
@@ -65,8 +65,6 @@ MAX_CORRECTABLE_MESSAGES = 3
 
 @dataclass(slots=True)
 class _Outcome:
-    """The result of capturing one message: the note for MEMORY.md, learned statements, and refusals."""
-
     note: str | None = None
     note_entry: Entry | None = None
     shared: bool = False
@@ -81,12 +79,7 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _CorrectionContext:
-    """The messages and memories that a correction may refer to.
-
-    Attributes:
-        message_ids: The user's latest messages.
-        entry_ids: The memories that the last answer states.
-    """
+    """The user's latest messages and the memories in the last answer, which a correction may refer to."""
 
     message_ids: tuple[int, ...]
     entry_ids: tuple[int, ...]
@@ -168,11 +161,7 @@ class AutoCapture:
         return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
     async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
-        """Write the note, orders and corrections of a message as one change.
-
-        Args:
-            sharer: The name of the person who shares the note with the family. None if it isn't shared.
-        """
+        """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
         session = turn.session
         owner = session.owner
         outcome = _Outcome()
@@ -243,7 +232,6 @@ class AutoCapture:
         return plans
 
     async def _find_former_captures(self, turn: Turn) -> list[Entry]:
-        """Return the memories captured from the former text of an edited message."""
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
         return await self.corrections.from_message(turn.session.id, text) if text is not None else []
 
@@ -258,7 +246,6 @@ class AutoCapture:
         )
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
-        """Store a requested note as an entry and as a line of MEMORY.md."""
         try:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
@@ -292,7 +279,6 @@ class AutoCapture:
         speaker: str | None,
         outcome: _Outcome,
     ) -> None:
-        """Store an order or a correction, and put aside the memories that it may replace until a model has judged."""
         aside = [entry for entry in doubted if await change.is_current(entry)]
         former = aside[0] if aside else None
         text = with_value(former.content, capture.text) if former is not None and capture.leans_on_talk else None

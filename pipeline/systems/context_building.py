@@ -10,7 +10,7 @@ from config.texts import ngettext
 from memory.buttons import Notice
 from memory.messages import Message, Role, in_one, worst
 from pipeline.prompt.prompt_builder import with_summary_of_others
-from pipeline.prompt.prompts import unfenced
+from pipeline.prompt.prompts import escape_fence
 
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, CompactionService
@@ -33,7 +33,6 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        """Compact the conversation if needed. Notify the user if no summary could be made."""
         turn.transcript = await self._sessions.transcript(turn.session.id)
         model = turn.chat_model
         # This is the first step that needs the size of the window, so it asks the endpoint.
@@ -108,10 +107,11 @@ class ContextBuilding:
             photos=photos,
             task=turn.task,
         )
-        spoken = [_with_origin(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
+        spoken = [_with_origin(budget.cap(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
-        turn.found = tuple(
-            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept) for piece in volatile.read
+        turn.recalled_messages = tuple(
+            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept)
+            for piece in volatile.passages
         )
         turn.recalled_text = "\n".join([*volatile.lines, volatile.text.text])
         turn.context = self._builder.request(stable, volatile, spoken)
@@ -122,9 +122,8 @@ class ContextBuilding:
 
 
 def _with_origin(message: Message) -> Message:
-    """Prefix a user message with its speaker in a group and with a mark for foreign text."""
     if message.role is not Role.USER:
         return message  # Marks in its own answers would teach the model to write marks.
     speaker = f"{message.speaker}:" if message.speaker else ""
-    text = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
+    text = f"{speaker}{worst([message.provenance]).mark} {escape_fence(message.content)}"
     return replace(message, content=text.removeprefix(" "))

@@ -13,7 +13,7 @@ from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role
 from memory.runtime.jobs import MAX_ATTEMPTS
-from pipeline.arrival import clean, given_up
+from pipeline.arrival import clean, explain_given_up
 from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class InputSanitizing:
         if any(arrival.attempts >= MAX_ATTEMPTS for arrival in turn.arrivals):
             turn.given_up = True
             log.error("message_given_up", updates=[arrival.inbox_id for arrival in turn.arrivals])
-            raise GivenUp(given_up(turn.arrivals))
+            raise GivenUp(explain_given_up(turn.arrivals))
         if any(arrival.attempts for arrival in turn.arrivals):
             # This message may have killed the program. Run suspects one at a time, so that a message that only ran
             # at the same time isn't counted again.
@@ -105,15 +105,10 @@ class InputSanitizing:
 
 @dataclass(slots=True)
 class _Content:
-    """The content of arrivals that belong together.
-
-    Attributes:
-        material: The messages that stand for the attachments.
-        texts: The text sent with them.
-    """
+    """The content of arrivals that belong together."""
 
     attachments: list[Attachment]
-    material: list[Message]
+    material: list[Message]  # The content of the attachments.
     texts: list[Message]
 
 
@@ -122,7 +117,7 @@ def _in_order(groups_read: list[_Content]) -> list[Message]:
 
 
 def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
-    """Group consecutive arrivals of the same album. Every other arrival is a group by itself."""
+    """Group consecutive arrivals of the same album. Every other arrival gets its own group."""
     groups: list[list[Arrival]] = []
     for arrival in arrivals:
         if arrival.album is not None and groups and groups[-1][0].album == arrival.album:

@@ -37,11 +37,7 @@ _INTERRUPTED = N_(
 
 
 class ReplyDelivery:
-    """Commits and delivers every turn, whether it was answered, stopped or failed.
-
-    Args:
-        notes: Write exchanges into the daily notes.
-    """
+    """Commits and delivers every turn, whether it was answered, stopped or failed."""
 
     name = "ReplyDelivery"
 
@@ -52,7 +48,6 @@ class ReplyDelivery:
         self._clock = clock
 
     async def process(self, turn: Turn) -> None:
-        """Commit the turn, then deliver its reply. A stopped turn keeps its partial answer, marked as stopped."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
@@ -63,7 +58,7 @@ class ReplyDelivery:
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
-        aside = await turn.channel.aside(_lines(alone), rows_of(alone)) if alone else None
+        aside = await turn.channel.prepare_private_reply(_lines(alone), rows_of(alone)) if alone else None
         if aside is not None:
             turn.notices = [notice for notice in turn.notices if not notice.alone]
         turn.reply = _reply(turn)
@@ -80,7 +75,7 @@ class ReplyDelivery:
             recalled_notes=tuple(dict.fromkeys((*turn.recalled_notes, *sorted(turn.recalled_entries)))),
             told_notices=tuple(notice.id for notice in waiting),
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
-            reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
+            reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
             aside=aside,
             noted=self._notes,
             task=task,
@@ -142,7 +137,6 @@ def _keyboard(turn: Turn) -> Keyboard:
     rows = rows_of(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
-    # The buttons of the other notices stay below the one that retries.
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
 
 

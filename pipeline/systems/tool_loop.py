@@ -18,7 +18,7 @@ from memory.messages import Message, Provenance, Role, ToolCall
 from memory.reminders.reminder import Repeat
 from memory.search.recall import Recall
 from pipeline.arrival import inbox_ids
-from pipeline.media.files import blind
+from pipeline.media.files import explain_no_vision
 from pipeline.models.capabilities import Part
 from pipeline.models.model import (
     ChatModel,
@@ -35,7 +35,7 @@ from pipeline.models.model import (
 )
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.budget import Budget
-from pipeline.recalled import Recalled, recalled
+from pipeline.recalled import Recalled, recall_answer
 from pipeline.tools.reminders import PlainReminders, Wish, may_ask_for_reminder
 from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
 from pipeline.turn import Turn
@@ -46,7 +46,6 @@ STARTUP_SECONDS = 300
 """How long after the bot's start the model server may still be starting."""
 REMINDER_TOOL = "reminder_set"
 MAX_IDENTICAL_CALLS = 3
-"""The loop ends when the model makes the same call with the same arguments this many times in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,6 @@ class TurnLimits:
 
 @dataclass(slots=True)
 class _TurnUsage:
-    """The budget of a turn's requests, and how much of its limits the turn has used."""
-
     budget: Budget
     limit: asyncio.Timeout
     model_calls: int = 0
@@ -110,7 +107,7 @@ class ToolLoop:
         except ModelError as error:
             if self.recall is None or not error.elsewhere or turn.produced:
                 raise
-            raise Recalled(await recalled(self.recall, turn, str(error)), error) from error
+            raise Recalled(await recall_answer(self.recall, turn, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
@@ -128,7 +125,7 @@ class ToolLoop:
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
-                # The server may have refused the tools in this request. Then the model promises a reminder in vain.
+                # If the server has just refused the tools, the model may promise a reminder that it can't set.
                 if can_set and await self._offer_reminder(turn):
                     return
                 if can_set and (kept := await self._keep_promise(turn, used)) is not None:
@@ -391,7 +388,7 @@ def _no_tools_text(model: str) -> str:
 async def _unseen_image_text(model: ChatModel) -> str:
     if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
-    return blind(model.name)
+    return explain_no_vision(model.name)
 
 
 def _says_something(answer: ModelAnswer) -> bool:

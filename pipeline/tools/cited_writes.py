@@ -47,7 +47,7 @@ Quote = str
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CheckedQuote:
     """The result of checking a quote.
 
     Attributes:
@@ -69,7 +69,7 @@ class CitedWrites:
         self._entries = entries
         self._zone_of = zone_of
 
-    async def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
+    async def check_quote(self, context: ToolContext, quote: str, text: str = "") -> CheckedQuote:
         """Check a quote without a model. That is enough for notes and names, which appear in no prompt unasked.
 
         Raises ToolFailed if the user had these words forgotten.
@@ -77,10 +77,10 @@ class CitedWrites:
         messages = await self._citable(context, text, quote)
         at = typed_source(Citation(None, quote), messages)
         if at is None:
-            return Cited()
+            return CheckedQuote()
         speakers = [message.speaker for message in messages if message.speaker]
         trusted = len(foreign_words(text, messages, speakers)) <= MAX_FOREIGN_WORDS
-        return Cited(quote, messages[at].id, trusted)
+        return CheckedQuote(quote, messages[at].id, trusted)
 
     async def check(
         self, context: ToolContext, text: str, quote: str, memories: Sequence[KnownMemory] = (), kind: Kind = Kind.FACT

@@ -49,12 +49,12 @@ class _Notes:
 
     async def note_add(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Keep a note that can be found later by search. Short, telling name."""
-        cited = await self._writes.cited(context, quote, content)
+        checked = await self._writes.check_quote(context, quote, content)
         new = NewEntry(
-            content, name=name, author=Author.MODEL, trusted=cited.trusted, source_message_id=cited.message_id
+            content, name=name, author=Author.MODEL, trusted=checked.trusted, source_message_id=checked.message_id
         )
         act = f"The user asks to keep this note, or says this: {content}"
-        if cited.quote is None or not await self._writes.asks_for(context, act, quote):
+        if checked.quote is None or not await self._writes.asks_for(context, act, quote):
             return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)
@@ -136,7 +136,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
             return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
-        replaced, repeated = _typed(checked.replaces), _typed(checked.repeats)
+        replaced, repeated = _only_typed(checked.replaces), _only_typed(checked.repeats)
         if former is not None and former in repeated:  # The model only corrects the wording.
             replaced = [former, *replaced]
         elif repeated and repeated[0].kind == kind:
@@ -151,7 +151,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
     return Tool(memory_learn, writes=True)
 
 
-def _typed(memories: Sequence[KnownMemory]) -> list[Entry]:
+def _only_typed(memories: Sequence[KnownMemory]) -> list[Entry]:
     """Return only the typed memories. A learned fact never replaces notes or lines of MEMORY.md."""
     return [memory.entry for memory in memories if memory.entry is not None and memory.entry.kind in TYPED_KINDS]
 
@@ -165,7 +165,7 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
         quote: Quote = "",
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
-        cited = await writes.cited(context, quote, f"{event} {outcome}")
+        checked = await writes.check_quote(context, quote, f"{event} {outcome}")
         new = NewEntry(
             event,
             stem="episode",
@@ -173,11 +173,11 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
             author=Author.MODEL,
             outcome=outcome or None,
             tags=tuple(tags),
-            trusted=cited.trusted,
-            source_message_id=cited.message_id,
+            trusted=checked.trusted,
+            source_message_id=checked.message_id,
         )
         act = f"The user asks to record this, or says that it happened: {event} {outcome}".rstrip()
-        if cited.quote is None or not await writes.asks_for(context, act, quote):
+        if checked.quote is None or not await writes.asks_for(context, act, quote):
             return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
         context.note_written(entry)
@@ -202,7 +202,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
             content = workflow_text(task, steps)
             checked = await writes.check(context, f"{name}: {content}", quote, kind=Kind.WORKFLOW)
             if checked.doubt is not None:
-                return await unconfirmed(context, name, content, steps, checked.doubt)
+                return await add_unconfirmed(context, name, content, steps, checked.doubt)
             entry = await procedures.save(context.owner, name, task, steps, Author.MODEL, success=success)
             context.written.append(entry.id)
         elif (await writes.check(context, f"{name}: {result}", quote)).doubt is not None:
@@ -214,7 +214,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         record = format_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
-    async def unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
+    async def add_unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
         holder = await entries.holder(context.owner, name)
         if holder is not None:
             proposal = Proposal(action=Action.WRITE, entry=holder.id, value=content, steps=tuple(steps))

@@ -61,9 +61,9 @@ def memory_recall_tool(reading: MemoryReader) -> Tool:
             result_page = await reading.about_path(path, context.owner, request)
         else:
             return "error: give queries, a time (since, until), a path, or a message to read around"
-        return _recorded(result_page, context) if result_page is not None else _nothing_found(known_kinds)
+        return _record(result_page, context) if result_page is not None else _nothing_found(known_kinds)
 
-    def _recorded(result_page: ResultPage, context: ToolContext) -> Passage:
+    def _record(result_page: ResultPage, context: ToolContext) -> Passage:
         context.recalled.update(result_page.entries)
         return result_page.passage
 

@@ -135,14 +135,10 @@ class _Reading(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A reminder that a message asks for.
-
-    Attributes:
-        when: The first time, on the session's clock. None if the message doesn't say.
-    """
+    """A reminder that a message asks for."""
 
     what: str
-    when: datetime | None
+    when: datetime | None  # The first time, on the session's clock. None if the message names none.
     repeat: Repeat
 
 
@@ -175,7 +171,7 @@ class PlainReminders:
         Raises ModelError, and ValidationError if the answer is not valid.
         """
         reading = await self._read(session, message, model)
-        return Wish(reading.what, self._when(session, reading), reading.repeat) if reading.what else None
+        return Wish(reading.what, self._first_time(session, reading), reading.repeat) if reading.what else None
 
     async def offer(self, session: Session, wish: Wish, language: str) -> str:
         """Offer a reminder with a button and return the text above it."""
@@ -210,8 +206,7 @@ class PlainReminders:
         )
         return _Reading.model_validate_json((await model.complete(request)).text.strip() or "{}")
 
-    def _when(self, session: Session, wish: _Reading) -> datetime | None:
-        """Return the first time on the session's clock, or None if the user named no time."""
+    def _first_time(self, session: Session, wish: _Reading) -> datetime | None:
         zone = self._reminders.zone_of(session.id)
         instant = self._clock()
         if wish.in_minutes is not None:

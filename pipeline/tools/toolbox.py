@@ -110,7 +110,6 @@ class ToolContext:
 
     @property
     def provenance(self) -> Provenance:
-        """The least trusted provenance in the model's view."""
         return worst(message.provenance for message in self.messages)
 
 

@@ -131,12 +131,12 @@ async def test_what_the_inbox_does_not_take_of_one_takes_nothing_with_it(
 def test_what_can_be_parsed_and_not_written_down_keeps_who_is_to_be_told() -> None:
     update = message(7, "hello")
     update["message"]["x"] = 10**5000
-    kept = RawUpdate.of(update)
+    kept = RawUpdate.from_json(update)
     assert (kept.id, json.loads(kept.payload)["message"]["chat"]) == (7, {"id": ANN, "type": "private"})
     nothing: object
     for nothing in (None, [], {}, {"update_id": "x"}, 7):
         with pytest.raises(ValueError, match="number"):
-            RawUpdate.of(nothing)
+            RawUpdate.from_json(nothing)
 
 
 # -- replies of Telegram's

@@ -80,7 +80,7 @@ async def test_a_request_to_remember_leaves_the_beginning_of_the_prompt(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await learn(app, "Lives in Kyiv")
-    clock.forward(days=1)
+    clock.forward(days=7)
     await person.says("Good morning, how are you?")
     await person.says("Remember that the spare key is with Olga.")
     await person.says("And what else is new?")
@@ -88,11 +88,11 @@ async def test_a_request_to_remember_leaves_the_beginning_of_the_prompt(
     await person.says("/new")
     await person.says("Hello again, my friend.")
     shown = system(model.requests[-1])
-    assert "## Learned Today\n- the spare key is with Olga" in shown
-    assert shown.index("- Lives in Kyiv") < shown.index("## Learned Today")
-    clock.forward(days=1)
+    assert "## Learned This Week\n- the spare key is with Olga" in shown
+    assert shown.index("- Lives in Kyiv") < shown.index("## Learned This Week")
+    clock.forward(days=7)
     await person.says("Good morning to you.")
-    assert "## Learned Today" not in system(model.requests[-1])
+    assert "## Learned This Week" not in system(model.requests[-1])
     assert "the spare key is with Olga" in system(model.requests[-1])
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.support.fakes import Person
 
-MOST_READS = 12
+MOST_READS = 13
 # of a message with so few words of its own that it is looked up together with what was said last, too
-MOST_OF_LEANING = 16
+MOST_OF_LEANING = 17
 
 
 class Reads:

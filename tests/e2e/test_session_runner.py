@@ -109,7 +109,7 @@ async def test_a_stop_right_behind_a_message_finds_its_turn(app: App, person: Pe
 async def test_a_stop_goes_before_all_turns_of_a_crowd_that_are_not_prepared_yet(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    app.runner.places.max_seconds = 60  # that somebody waits for so long is not what is shown here
+    app.runner.limiter.max_seconds = 60  # that somebody waits for so long is not what is shown here
     crowd = [Person(app, Address("console", f"crowd {n}")) for n in range(20)]
     asked = list[int]()
 

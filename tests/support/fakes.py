@@ -56,16 +56,16 @@ class FakeChannel(Channel, ReplyChannel):
     async def is_owner(self, arrival: Arrival) -> bool:
         return True
 
-    def waits(self, arrival: Arrival) -> None:
+    def on_queued(self, arrival: Arrival) -> None:
         self.waited.append(arrival.text)
 
-    def begins(self, arrival: Arrival) -> None:
+    def on_started(self, arrival: Arrival) -> None:
         self.begun.append(arrival.text)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]
 
-    async def interrupted(self, arrivals: list[Arrival]) -> None:
+    async def notify_interrupted(self, arrivals: list[Arrival]) -> None:
         self.shown += [f"interrupted: {arrival.text}" for arrival in arrivals]
 
     async def show_text(self, text: str) -> None:

@@ -161,7 +161,7 @@ def test_written_call_is_hidden_while_it_streams() -> None:
         shown.append(builder.visible)
     assert max(shown, key=len) in ("I look. <tool_call", "I look.")
     builder.finish_reason = "stop"
-    answer = builder.finished([ToolSpec("weather", "", json.dumps(SCHEMA))])
+    answer = builder.build([ToolSpec("weather", "", json.dumps(SCHEMA))])
     assert answer.text == "I look."
     assert [call.name for call in answer.tool_calls] == ["weather"]
 

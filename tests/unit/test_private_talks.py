@@ -129,7 +129,7 @@ async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps
 async def test_a_press_is_kept_without_the_message_that_the_button_stands_under() -> None:
     message = {"message_id": 43, "chat": {"id": 1, "type": "private"}, "date": 1, "text": "hushhush", "entities": []}
     update = {"update_id": 7, "callback_query": {"id": "1", "data": "x", "from": {"id": 1}, "message": message}}
-    payload = RawUpdate.of(update).payload
+    payload = RawUpdate.from_json(update).payload
     assert "hushhush" not in payload
     assert json.loads(payload)["callback_query"]["message"]["message_id"] == 43
 

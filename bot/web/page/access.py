@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COOKIE = "mneme"
 """Start of the cookie's name. The port follows."""
 HEADER = "x-mneme"
-HOURS = 12
+PASS_HOURS = 12
 POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
@@ -75,7 +75,7 @@ class Visitors(Protocol):
 
 
 class OneTimeLink:
-    """Gives one browser access for HOURS, through a link that works once."""
+    """Gives one browser access for PASS_HOURS, through a link that works once."""
 
     scripts, frames, is_open = "", "'none'", False
     refusal = "Open the link that `mneme web` has printed, or run it again for a new one."
@@ -105,9 +105,11 @@ class OneTimeLink:
             return PlainTextResponse("This link was used already: run `mneme web` again for a new one.", 403)
         if request.method == "HEAD":  # A link preview must not use the link up
             return PlainTextResponse("")
-        self._until = self._visitor.data.clock() + timedelta(hours=HOURS)
+        self._until = self._visitor.data.clock() + timedelta(hours=PASS_HOURS)
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(self._cookie, self._session, max_age=HOURS * 3600, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(
+            self._cookie, self._session, max_age=PASS_HOURS * 3600, httponly=True, samesite="strict", path="/"
+        )
         return answer
 
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from bot.telegram import CHANNEL
-from bot.web.page.access import HEADER, HOURS, Visitor
+from bot.web.page.access import HEADER, PASS_HOURS, Visitor
 from bot.web.page.data import PageData
 from memory.access import AccessList
 from memory.errors import MnemeError
@@ -109,7 +109,7 @@ class MiniApp:
         now = self._app.clock()
         try:
             signed = signed_data(body, token.get_secret_value(), now)
-            given = Pass(signed.user, now + timedelta(hours=HOURS), await self._access.member_since(signed.user))
+            given = Pass(signed.user, now + timedelta(hours=PASS_HOURS), await self._access.member_since(signed.user))
             if not await self._is_valid(given):
                 raise NotSigned("This bot is private.")
             self._require_new(signed, now)

@@ -87,7 +87,7 @@ class Approvals:
         """Ask for approval if needed. Return the reason why the call must not run, for the model, or None if it may."""
         if asking is None:
             return NOBODY
-        settled = (await self._settled(asking.chat)).get(request.key, "")
+        settled = (await self._load_answers(asking.chat)).get(request.key, "")
         if settled == Answer.NEVER:
             return NEVER
         if settled == f"{Answer.ALWAYS} {request.digest}":
@@ -113,18 +113,18 @@ class Approvals:
                 return question.request.key
         return None
 
-    async def settled(self, chat: str) -> dict[str, Answer]:
-        return {key: Answer(text.split()[0]) for key, text in (await self._settled(chat)).items()}
+    async def get_answers(self, chat: str) -> dict[str, Answer]:
+        return {key: Answer(text.split()[0]) for key, text in (await self._load_answers(chat)).items()}
 
     async def forget_answers(self, chat: str) -> None:
         await self._preferences.change(chat, tools=None)
 
-    async def _settled(self, chat: str) -> dict[str, str]:
+    async def _load_answers(self, chat: str) -> dict[str, str]:
         return dict(json.loads((await self._preferences.get(chat)).tools or "{}"))
 
     async def _settle(self, chat: str, request: ToolCallRequest, answer: Answer) -> None:
         text = f"{answer} {request.digest}" if answer is Answer.ALWAYS else str(answer)
-        settled = await self._settled(chat) | {request.key: text}
+        settled = await self._load_answers(chat) | {request.key: text}
         await self._preferences.change(chat, tools=json.dumps(settled, ensure_ascii=False))
 
     async def _ask(self, session_id: str, asking: Asking, request: ToolCallRequest) -> Answer | None:

@@ -25,11 +25,7 @@ class TooMuch(Exception):
 
 
 class Flow:
-    """Counts the bytes of one connection.
-
-    Args:
-        on_too_much: Called before TooMuch is raised, since the library swallows errors of its streams.
-    """
+    """Counts the bytes of a connection. The library swallows errors of its streams, so `on_too_much` is called too."""
 
     def __init__(self, on_too_much: Callable[[], None]) -> None:
         self._on_too_much = on_too_much
@@ -74,5 +70,4 @@ def parse_message(line: bytes) -> SessionMessage | Exception:
 
 
 def message_json() -> BoundedJson:
-    """Create a check for one message."""
     return BoundedJson(io.BytesIO(), max_value_items=MAX_MESSAGE_ITEMS)

@@ -29,7 +29,6 @@ SERVERS = "mcpServers"
 MAX_TOOL_NAME_CHARS = 64
 """Limit of the model APIs for the name of a tool."""
 MAX_PREFIX_CHARS = 24
-"""Maximum length of the server name in the names of its tools."""
 SEPARATOR = "__"
 _DIGEST_CHARS = 8
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -84,13 +83,6 @@ class HttpServer:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """One server.
-
-    Attributes:
-        name: The name in the file.
-        prefix: The prefix of its tools' names.
-    """
-
     name: str
     prefix: str
     transport: StdioServer | HttpServer
@@ -120,7 +112,6 @@ class McpConfig:
 
 
 def _as_text(value: object) -> object:
-    """Accept numbers, such as a port without quotation marks."""
     return json.dumps(value) if isinstance(value, int | float) else value
 
 
@@ -248,19 +239,12 @@ def _shorten(text: str, original: str, length: int) -> str:
 
 
 SEARXNG = "http://localhost:8888"
-"""The default address in SearXNG's instructions."""
 NODE = "Node.js 22 or newer, which brings npx (https://nodejs.org)"
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A ready-made server entry.
-
-    Attributes:
-        wish: A description of what the server does.
-        needs: The programs that must be installed.
-        entry: Create the entry from command-line arguments.
-    """
+    """A ready-made server. `entry` creates its entry from command-line arguments."""
 
     wish: str
     needs: str

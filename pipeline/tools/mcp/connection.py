@@ -45,11 +45,9 @@ ANSWER_SECONDS = 20.0
 LIVENESS_SECONDS = 10.0
 """After a call has timed out, the server must answer a request within this time, or it is restarted."""
 CALL_SECONDS = 60.0
-"""Timeout for one tool call."""
 MIN_STABLE_SECONDS = 60.0
 """A connection that lasted this long resets the backoff between attempts."""
 MAX_PAUSE_SECONDS = 300.0
-"""Maximum backoff between two attempts to connect."""
 MAX_TOOL_CHARS = 100_000
 """Limit for the description and for the schema of a tool. Longer ones are left out."""
 MAX_TOOLS = 1_000
@@ -180,7 +178,7 @@ class ServerConnection:
         # Discard signals of the previous connection.
         self._signals = asyncio.Queue()
         client = Client(
-            _watched(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
+            _watch(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
             client_info=Implementation(name="mneme", version=program_version()),
             message_handler=on_message,
             read_timeout_seconds=ANSWER_SECONDS,
@@ -308,7 +306,7 @@ class ServerConnection:
 
 
 @contextlib.asynccontextmanager
-async def _watched(
+async def _watch(
     transport: AbstractAsyncContextManager[TransportStreams], lost: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     """Wrap a transport to report when the server closes it, which the library doesn't report before the next call."""

@@ -39,7 +39,6 @@ MAX_RESULT_CHARS = 400_000
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 5_000_000
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-"""The types that models accept."""
 WINDOW_DIVISOR = 8
 """Tool descriptions may take at most this fraction (one eighth) of a model's window."""
 STARTUP_SECONDS = 10.0
@@ -48,12 +47,7 @@ STARTUP_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The state of a server, for /status and the doctor.
-
-    Attributes:
-        tools: Number of tools that are enabled.
-        trouble: The reason why the server is off, or None.
-    """
+    """The state of a server, with the number of its enabled tools, for /status and the doctor."""
 
     name: str
     tools: int
@@ -125,12 +119,7 @@ class McpTool:
 
 
 class McpTools:
-    """All servers and their current tools.
-
-    Args:
-        record: See `McpTool`.
-        max_tokens: Limit for the descriptions in a request. A small window lowers it.
-    """
+    """All servers and their current tools. Their descriptions take at most `max_tokens` in a request."""
 
     def __init__(
         self,
@@ -140,7 +129,7 @@ class McpTools:
         max_tokens: int,
     ) -> None:
         self.config = config
-        self.connections = [ServerConnection(server, self._changed) for server in config.servers]
+        self.connections = [ServerConnection(server, self._discard_tools) for server in config.servers]
         self._approvals = approvals
         self._record = record
         self._max_tokens = max_tokens
@@ -169,17 +158,16 @@ class McpTools:
 
     @property
     def count(self) -> int:
-        return len(self._offered())
+        return len(self._current_tools())
 
     def get(self, name: str) -> McpTool | None:
         """Return the tool with that name. A former tool is returned too, since its call explains what is wrong."""
-        return self._offered().get(name) or self._former.get(name)
+        return self._current_tools().get(name) or self._former.get(name)
 
     def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
-        """Return the tools that fit a model's window, in the order of the configuration file."""
         tokens = min(self._max_tokens, window.max_input_tokens // WINDOW_DIVISOR)
         fitting = []
-        for tool in self._offered().values():
+        for tool in self._current_tools().values():
             spec = tool.spec
             cost = self._counter.text(spec.name + spec.description + spec.parameters)
             if cost <= tokens:
@@ -193,21 +181,20 @@ class McpTools:
         return any(connection.trouble is not None for connection in self.connections)
 
     def states(self) -> list[ServerState]:
-        """Return the state of each server in the order of the file. Servers with invalid entries come last."""
-        counts = Counter(tool.server for tool in self._offered().values())
+        counts = Counter(tool.server for tool in self._current_tools().values())
         states = [ServerState(c.config.name, counts[c.config.name], c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
 
-    def _changed(self) -> None:
+    def _discard_tools(self) -> None:
         self._tools = None
 
-    def _offered(self) -> dict[str, McpTool]:
+    def _current_tools(self) -> dict[str, McpTool]:
         if self._tools is None:
-            self._tools = {tool.name: tool for c in self.connections for tool in self._tools_of(c)}
+            self._tools = {tool.name: tool for c in self.connections for tool in self._connection_tools(c)}
             self._former |= self._tools
         return self._tools
 
-    def _tools_of(self, connection: ServerConnection) -> list[McpTool]:
+    def _connection_tools(self, connection: ServerConnection) -> list[McpTool]:
         described = {tool.name: tool for tool in connection.tools}
         return [
             McpTool(name, described[tool], connection, self._approvals, self._record)
