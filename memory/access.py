@@ -127,14 +127,12 @@ class AccessList:
         return None if since is None else from_text(str(since))
 
     async def members(self) -> list[Member]:
-        """Return all members, oldest first."""
         rows = await self._database.rows(
             "SELECT user_id, since, let_in FROM members WHERE channel = ? ORDER BY since, user_id", (self._channel,)
         )
         return [Member(row["user_id"], from_text(row["since"]), bool(row["let_in"])) for row in rows]
 
     async def owners(self) -> list[int]:
-        """Return the ids of the users who have claimed the bot, oldest first."""
         return [member.user_id for member in await self.members() if not member.let_in]
 
     async def is_to_be_asked_about(self, user_id: int) -> bool:

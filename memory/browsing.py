@@ -118,7 +118,6 @@ class MemoryBrowser:
         return [message_of(row) for row in rows]
 
     async def changes(self, owner: str) -> list[ListedChange]:
-        """Return the last changes that were not undone, newest first."""
         rows = await self._database.rows(
             "SELECT c.batch, min(c.operation) AS operation, min(c.author) AS author, max(c.at) AS at,"
             # Entry 0 is MEMORY.md: its column holds Markdown instead of JSON.

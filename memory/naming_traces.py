@@ -42,8 +42,6 @@ class NamingTraces:
 
 
 class NamingTracer:
-    """Counts and masks a name in an owner's log and files."""
-
     def __init__(self, database: Database, files: MarkdownFiles, clock: Clock) -> None:
         self._database = database
         self._files = files
@@ -114,5 +112,4 @@ def _names(terms: QueryTerms, text: str) -> bool:
 
 
 def _mask_name(terms: QueryTerms, line: str) -> str:
-    """Replace each word of the name in a line, in any inflected form."""
     return _WORD.sub(lambda match: MASK if terms.term_counts(match.group()) else match.group(), line)

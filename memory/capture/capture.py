@@ -274,7 +274,6 @@ def is_for_all(text: str) -> bool:
 
 
 def to_forget(text: str) -> Request | None:
-    """Return the explicit request to forget something in `text`, or None."""
     return _find_request(text, _to_forget)
 
 

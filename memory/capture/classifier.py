@@ -82,7 +82,6 @@ class StatementClassifier:
         return self.score(text) >= self.header.later
 
     def kind(self, text: str) -> CaptureKind:
-        """Return the most likely kind of statement, or FACT if it is unsure."""
         scores = list(self.header.kind_bias)
         groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in buckets(text)]
         for number, weights in enumerate(self.kind_weights):

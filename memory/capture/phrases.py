@@ -132,7 +132,6 @@ def _phrases(scripts: tuple[str, ...]) -> Phrases:
 
 @functools.cache
 def _lists() -> tuple[frozenset[str], dict[str, list[dict[str, tuple[str, ...]]]]]:
-    """Return the abbreviations, and the phrase lists of each language by script."""
     abbreviations: frozenset[str] = frozenset()
     languages: dict[str, list[dict[str, tuple[str, ...]]]] = {}
     words: dict[str, tuple[str, ...]] = {}

@@ -93,7 +93,6 @@ def clauses(text: str) -> list[tuple[int, int]]:
 
 
 def _masked(text: str) -> str:
-    """Mask quotations and addresses in `text`, keeping its length."""
     for hidden in (_QUOTED, _ADDRESS):
         text = hidden.sub(lambda part: MASK * len(part.group()), text)
     return text

@@ -148,7 +148,6 @@ class FactLearner:
         return [*await self._search.scores(text, owner, _HOLDING, MAX_SIMILAR)]
 
     async def _read_current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
-        """Return the current entries with these ids, in the order of the ids."""
         where = f"e.id IN (SELECT value FROM json_each(?)) AND {CURRENT} AND o.name = ?"
         entries = await entries_where(self._database.rows, where, (json.dumps([*ids]), owner))
         places = {number: place for place, number in enumerate(ids)}
@@ -186,7 +185,6 @@ class FactLearner:
         return results
 
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
-        """Apply the result of a check to an unconfirmed entry."""
         if checked.doubt is not None:
             await change.propose(entry, checked.doubt, _proposal(checked))
             return Learned(await change.find(entry.name))
@@ -306,7 +304,6 @@ class _Learning:
         return [entry for entry in entries if same_words(entry.content, self._content)]
 
     async def _current_entries(self, memories: Iterable[KnownMemory]) -> list[Entry]:
-        """Return the entries of `memories` that are still current within the change."""
         return [
             memory.entry
             for memory in memories

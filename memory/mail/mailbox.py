@@ -234,7 +234,6 @@ class Mailbox:
         return (*values, update.new_message, to_text(received_at), *attempt)
 
     def finished(self, ids: Iterable[int]) -> None:
-        """Mark updates in memory as answered. Their turn is in the log."""
         self._set_in_memory(set(ids), "done")
 
     def _set_in_memory(self, ids: set[int], state: str) -> None:
@@ -372,7 +371,6 @@ class Mailbox:
         await self._set_state(ids, "held")
 
     async def done(self, ids: Iterable[int]) -> None:
-        """Finish updates that need no turn, or with a turn that could not be committed."""
         finished = set(ids)
         await self._end_expected_private(finished)
         await self._set_state(finished, "done")
@@ -443,7 +441,6 @@ class Mailbox:
                 )
 
     async def document(self, item: OutboxItem) -> Document | None:
-        """Return the file of a waiting reply, or None if it was forgotten since."""
         database = self._database.private.database_with(item.id)
         row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
         return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))

@@ -35,7 +35,6 @@ class MediaKind(StrEnum):
 
     @property
     def is_spoken(self) -> bool:
-        """Return True for audio."""
         return self in (MediaKind.VOICE, MediaKind.AUDIO, MediaKind.VIDEO_NOTE)
 
     @property

@@ -119,7 +119,6 @@ class PreferenceStore:
             self._known.pop(chat, None)
 
     async def language(self, chat: str) -> str:
-        """Return the chosen language of a chat, or else the language of the user's app."""
         preferences = await self.get(chat)
         return preferences.language or preferences.client_language or SOURCE
 

@@ -112,7 +112,6 @@ class UsageLog:
         return price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
 
     async def record(self, use: TokenUse) -> None:
-        """Add a model call, with its cost at today's price and the reported cost."""
         await self._database.write(
             "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost,"
             " told_cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -442,7 +442,6 @@ async def use_half_life(database: Database, days: float) -> None:
 
 
 def _single_line(content: str) -> str:
-    """Return `content` in one line, cut to MAX_LINE_CHARS."""
     line = " ".join(content.split())
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
 

@@ -87,7 +87,6 @@ class Features:
     meaning_nearby: float = 0.0
 
     def weighted_sum(self, weights: Features) -> float:
-        """Return the weighted sum."""
         return sum(map(float.__mul__, self.values, weights.values), start=0.0)
 
     def interpolate(self, other: Features, share: float) -> Features:

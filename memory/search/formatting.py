@@ -96,7 +96,6 @@ class HitFormatter:
         )
 
     def day(self, moment: datetime) -> str:
-        """Return the heading for exchanges of one conversation on one day."""
         return f"[{moment.astimezone(self.zone):%Y-%m-%d}, conversation]"
 
     def hour(self, moment: datetime) -> str:
@@ -244,11 +243,9 @@ class AlreadyInPrompt:
         return self.quoted | {sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:
-        """Add the lines of a trusted text, such as MEMORY.md."""
         return replace(self, lines=self.lines | {*text.splitlines()}, sentences=self.sentences | _sentences(text))
 
     def with_messages(self, messages: Iterable[Message]) -> AlreadyInPrompt:
-        """Add the messages that the user typed."""
         sentences, turns = set(self.sentences), dict(self.turns)
         for message in messages:
             if message.role is Role.USER and message.provenance is Provenance.TYPED:
@@ -285,7 +282,6 @@ class AlreadyInPrompt:
 
 
 def quotes_in(prompt: str) -> frozenset[str]:
-    """Return the exchanges of earlier conversations that a prompt quotes, without their times."""
     return frozenset(_HEAD.sub("", line) for line in prompt.splitlines())
 
 
@@ -443,7 +439,6 @@ class _Filling:
 
 
 def _new_headings(headings: Sequence[str], above: Sequence[str]) -> Sequence[str]:
-    """Return the headings that differ from those above, from the first difference on."""
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(headings, above, strict=False))
     return headings[len([*same]) :]
 

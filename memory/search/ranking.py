@@ -77,7 +77,6 @@ class Neighbourhood:
 
 
 async def neighbourhood(database: Database, results: Sequence[int]) -> Neighbourhood:
-    """Read the messages around the given ones, in a single query."""
     return Neighbourhood(results, await database.rows(_AROUND, (json.dumps(results),)) if results else [])
 
 
@@ -111,7 +110,6 @@ class Ranked:
     answering: float = 0.0
 
     def worth(self, part: float) -> list[Hit]:
-        """Return the hits that have at least this share of the best score."""
         best = max(self.scores, default=0.0)
         return [hit for hit, score in zip(self.hits, self.scores, strict=True) if score >= best * part]
 

@@ -105,14 +105,12 @@ class RecallResult:
 
     @property
     def pieces(self) -> list[Passage]:
-        """Return the messages or the entry, each with its provenance."""
         if self.said is None:
             return [Passage(self.hit.content, self.provenance)]
         return [Passage(message.text, message.provenance) for message in self.messages]
 
     @property
     def key(self) -> tuple[bool, int]:
-        """Return a key that is equal for results with the same entry or exchange."""
         return _key(self.hit)
 
     def is_hidden_by(self, forgotten: ForgottenWords) -> bool:
@@ -413,7 +411,6 @@ def _format_exchange(
 
 
 def _previous_exchange(visible: Transcript) -> list[str]:
-    """Return the start of the last user message and of the last answer."""
     last = {message.role: message.content for message in visible.messages if message.content}
     return [last[role][:MAX_PREVIOUS_CHARS] for role in (Role.USER, Role.ASSISTANT) if role in last]
 

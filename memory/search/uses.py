@@ -65,5 +65,4 @@ def is_used(memory: str, question: str, answer: str) -> bool:
 
 @lru_cache(maxsize=MAX_KNOWN_TERMS)
 def _terms_of(memory: str) -> QueryTerms:
-    """Return the telling words of a memory. It is cached, since most requests contain the same memories."""
     return QueryTerms(memory)

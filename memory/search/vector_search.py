@@ -209,7 +209,6 @@ class VectorSearch:
         return compared.similarities([*hits, *results], results)
 
     async def _embed_question(self, question: str, bare: str) -> list[Vector]:
-        """Return the vector of a question and, if the bare question differs, also its vector."""
         texts = list(dict.fromkeys((question, bare)))
         expected = self._expected.pop(question, None)
         if expected is None or expected.cancelled():
@@ -218,7 +217,6 @@ class VectorSearch:
         return [*first, *(await self._embedder.embed(texts[1:], are_queries=True) if texts[1:] else ())]
 
     async def _load(self, owner: str) -> OwnerVectors:
-        """Return the cached vectors of an owner, updated with additions and deletions."""
         if self._model is None:
             self._model = await self._vectors.model(self._embedder.name)
         vectors = self._owners.pop(owner, None) or OwnerVectors()
@@ -275,7 +273,6 @@ class QueryComparison:
 
 
 def normalised(vectors: Sequence[Vector] | NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale vectors to length 1, one per row."""
     rows = np.array(vectors, np.float32)
     result: NDArray[np.float32] = rows / (np.linalg.norm(rows, axis=1, keepdims=True) + _MIN_NORM)
     return result

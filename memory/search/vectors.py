@@ -128,7 +128,6 @@ class Vectors:
         return [Unembedded(*row) for row in rows]
 
     async def touched(self) -> list[Unembedded]:
-        """Return some entries that were changed since they were embedded."""
         return [Unembedded(*row) for row in await self._database.rows(_TOUCHED, {"most": WINDOW})]
 
     async def write(self, model: int, made: Sequence[tuple[Unembedded, Vector]]) -> None:
@@ -197,7 +196,6 @@ class Vectors:
 
 
 def embedded_form(source: str, content: str) -> str:
-    """Return the text to embed: a message with its speaker, or an entry with its name."""
     return f"{source.capitalize() if source.islower() else source}: {content}"
 
 

@@ -197,7 +197,6 @@ def between_function_words(run: str) -> list[str]:
 
 
 def pairs_of(run: str) -> list[str]:
-    """Return the pairs of adjacent letters in a run, or the letter if there is only one."""
     return [run] if len(run) == 1 else ["".join(pair) for pair in itertools.pairwise(run)]
 
 
