@@ -27,7 +27,7 @@ from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
 from benchmarks.paraphrases import FITTING, chats, find_translations, read_paraphrases
 from memory.search.features import Features, Question
 from memory.search.ranking import neighbourhood, share_of_words
-from memory.search.recall import CANDIDATES
+from memory.search.recall import MIN_CANDIDATES
 from memory.search.search import MESSAGE_KIND, NOT_COMPARED, Filter, Search
 from memory.search.weights import BY_MEANING, ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
@@ -121,7 +121,7 @@ async def find_candidates(
     With vectors the features appear twice, weighted by how informative the words are and by the remainder.
     """
     only, similarities = Filter(kinds=[MESSAGE_KIND]), NOT_COMPARED
-    hits = await Search(database).find(question, owner, only=only, limit=CANDIDATES)
+    hits = await Search(database).find(question, owner, only=only, limit=MIN_CANDIDATES)
     if vectors is not None:
         similarities = await vectors.of(question, owner, hits, only)
     hits = [*hits, *similarities.found]

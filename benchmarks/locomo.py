@@ -44,13 +44,13 @@ from memory.clock import system_clock
 from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
 from memory.search.activation import Activation
+from memory.search.memory_reader import MemoryReader, ReadRequest
 from memory.search.ranking import Ranker
-from memory.search.reading import MemoryReader, Wanted
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget
@@ -97,7 +97,7 @@ class Asking:
 
     async def look_up(self, session: Session, question: str, tokens: int, prompt: str = "") -> str:
         """Return the results of memory_recall for several wordings of a question, with a prompt in view."""
-        page = await self._reader.search(wordings(question), session.owner, Wanted(Filter(), 1, tokens, prompt))
+        page = await self._reader.search(wordings(question), session.owner, ReadRequest(Filter(), 1, tokens, prompt))
         return page.passage.text if page is not None else ""
 
     async def ask(

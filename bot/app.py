@@ -56,8 +56,8 @@ from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.reminders.offer_look import OfferLook
+from memory.runtime.usage import Quota, UsageLog
 from memory.search.activation import use_half_life
-from memory.service.usage import Quota, UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck

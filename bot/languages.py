@@ -9,12 +9,12 @@ import structlog
 
 from config.texts import SOURCE, known_language
 from memory.errors import StoreError
-from memory.service.preferences import Preferences
+from memory.runtime.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.service.preferences import PreferenceStore
+    from memory.runtime.preferences import PreferenceStore
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.imports.importing import ForeignImport
     from memory.media.media import MediaStore
+    from memory.runtime.usage import PriceOf
     from memory.search.vectors import Embedder
-    from memory.service.usage import PriceOf
     from pipeline.prompt.budget import BudgetOf
 
 log = structlog.get_logger(__name__)

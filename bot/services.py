@@ -11,7 +11,7 @@ from memory.condition import ConditionReport
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
-from memory.facts.fact_store import FactStore
+from memory.facts.fact_learner import FactLearner
 from memory.facts.learning import Learning, Procedures
 from memory.facts.sharing import Sharing
 from memory.files.history import HistoryFiles
@@ -32,17 +32,17 @@ from memory.naming_traces import NamingTracer
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
+from memory.runtime.endpoints import EndpointStore
+from memory.runtime.jobs import JobLog
+from memory.runtime.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.search.activation import Activation, ActivationLog
-from memory.search.lookup import MemoryLookup
+from memory.search.memory_reader import MemoryReader, MemoryStats
+from memory.search.named_memories import MemoryLookup
 from memory.search.ranking import Ranker
-from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.uses import MemoryUses
 from memory.search.vectors import Embedding, Vectors
-from memory.service.endpoints import EndpointStore
-from memory.service.jobs import JobLog
-from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
 from memory.store.erasure import PendingErasures
 from memory.store.file_copies import FileCopies
@@ -122,7 +122,7 @@ class MemoryServices:
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactStore(database, self.search, vector_search)
+        self.facts = FactLearner(database, self.search, vector_search)
         self.corrections = Corrections(database, self.search)
         self.condition = ConditionReport(database, self.files, self.corrections, decay, settings.memory_max_size, clock)
         self.browser = MemoryBrowser(database)

@@ -1,1 +1,1 @@
-"""What is remembered: sessions, Markdown files, compaction; owner of the database."""
+"""The memory itself: the log, entries, search, Markdown files and consolidation. All SQL is in this package."""

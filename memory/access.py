@@ -1,4 +1,4 @@
-"""Who may use the bot beyond the allowlist: members, and the one-time code that makes the owner one."""
+"""Access beyond the allowlist: the members of a channel and the one-time claim code."""
 
 from __future__ import annotations
 
@@ -21,30 +21,27 @@ if TYPE_CHECKING:
 
 CODE_LIFETIME = timedelta(hours=24)
 CODE_ATTEMPTS = 5
-"""What one user may try: a code is short enough to type, and must not be guessed, nor voided by others."""
-MOST_COUNTED = 10_000
-"""Users whose deeds are counted at a time, so that nobody fills the memory by being many."""
-# without I, L, O, 0 and 1, which are taken for each other
+"""Attempts per user. The code is short enough to type, so guessing has to be limited, but not for other users."""
+MAX_COUNTED_USERS = 10_000
+# Without I, L, O, 0 and 1, which look alike.
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-_LENGTH = 10
-
-
-ASKED_PER_HOUR = 5
-"""Questions about strangers that the owner gets in an hour at most: more would flood their chat."""
+_CODE_CHARS = 10
+MAX_QUESTIONS_PER_HOUR = 5
+"""Maximum number of questions about strangers that the owner gets in an hour."""
 _HOUR = timedelta(hours=1)
 _LEAVE_FAMILY = "DELETE FROM family WHERE owner = ?"
 _MILLISECOND = timedelta(milliseconds=1)
 _begun: WeakKeyDictionary[Database, dict[tuple[str, int], datetime]] = WeakKeyDictionary()
-"""When memberships began that have ended since, so that the next one of the same user begins later."""
+"""Start times of ended memberships, so that the next membership of the same user starts later."""
 
 
 class NoMember(MnemeError):
-    """Somebody is to be shut out who was not let in."""
+    """The user to remove is not a member."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody who has claimed the bot, or whom its owner has let in."""
+    """A user who has claimed the bot, or a guest that the owner let in."""
 
     user_id: int
     since: datetime
@@ -52,7 +49,7 @@ class Member:
 
 
 class Tally:
-    """How often each user did something, while the program runs."""
+    """Counts events per user, in memory only."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
@@ -61,9 +58,9 @@ class Tally:
         return self._counts.get(user_id, 0)
 
     def add(self, user_id: int) -> int:
-        """Count one more; how often it was by now."""
+        """Count an event and return the user's new total."""
         count = self._counts[user_id] = self._counts.get(user_id, 0) + 1
-        if len(self._counts) > MOST_COUNTED:
+        if len(self._counts) > MAX_COUNTED_USERS:
             del self._counts[next(iter(self._counts))]
         return count
 
@@ -75,14 +72,14 @@ class AccessList:
         self._clock = clock
         self._tries = Tally()
         self._tried = ""
-        self._asked: deque[datetime] = deque(maxlen=ASKED_PER_HOUR)
+        self._asked: deque[datetime] = deque(maxlen=MAX_QUESTIONS_PER_HOUR)
 
     def owner_of(self, chat: int) -> str:
         return f"{self._channel}:{chat}"
 
     async def new_claim_code(self) -> str:
-        """A fresh one-time code; it replaces an earlier one and is valid for a day."""
-        code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+        """Create a one-time code that is valid for a day. It replaces an earlier code."""
+        code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARS))
         await self._database.write(
             "INSERT INTO claim_codes (channel, digest, expires_at) VALUES (?, ?, ?)"
             " ON CONFLICT (channel) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
@@ -91,20 +88,23 @@ class AccessList:
         return code
 
     async def claim(self, user_id: int, code: str) -> bool:
-        """Make a user a member by the current code, which that uses up. Too many tries wait for another code."""
+        """Make the user a member if the code is right, and delete the code. Return True on success.
+
+        After CODE_ATTEMPTS attempts a user has to wait for a new code.
+        """
         now = now_text(self._clock)
         current = str(
             await self._database.value(
                 "SELECT digest FROM claim_codes WHERE channel = ? AND expires_at > ?", (self._channel, now)
             )
         )
-        # a new code, which everybody may try
+        # A new code resets the attempts of all users.
         if current != self._tried:
             self._tries, self._tried = Tally(), current
-        # counted before it is compared, so that nobody who has tried too often learns whether a code is right
+        # Count before comparing, so that a user with too many attempts can't learn whether the code is right.
         if self._tries.add(user_id) > CODE_ATTEMPTS or not hmac.compare_digest(current, _digest(code)):
             return False
-        # the deletion decides: of two who send the code at once one gets in
+        # If two users send the code at the same time, only the first deletion succeeds.
         async with self._database.transaction() as connection:
             used = await connection.execute(
                 "DELETE FROM claim_codes WHERE channel = ? AND digest = ?", (self._channel, current)
@@ -120,40 +120,41 @@ class AccessList:
         return await self._has("members WHERE channel = ? AND user_id = ?", user_id)
 
     async def member_since(self, user_id: int) -> datetime | None:
-        """Return when a user's membership began, which no former membership of theirs did. None if not a member."""
+        """Return when the membership began, or None if the user is not a member. No two memberships share a start."""
         since = await self._database.value(
             "SELECT since FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
         )
         return None if since is None else from_text(str(since))
 
     async def members(self) -> list[Member]:
-        """Who has claimed the bot or was let in, the first one first."""
         rows = await self._database.rows(
             "SELECT user_id, since, let_in FROM members WHERE channel = ? ORDER BY since, user_id", (self._channel,)
         )
         return [Member(row["user_id"], from_text(row["since"]), bool(row["let_in"])) for row in rows]
 
     async def owners(self) -> list[int]:
-        """Who has claimed the bot, the first one first."""
         return [member.user_id for member in await self.members() if not member.let_in]
 
     async def is_to_be_asked_about(self, user_id: int) -> bool:
-        """Whether the owner is to be asked about a stranger: not after a no, and about so many in an hour only."""
+        """Return True if the owner should be asked about a stranger now, and count the question.
+
+        The owner is not asked about refused users, and at most MAX_QUESTIONS_PER_HOUR times an hour.
+        """
         now = self._clock()
         refused = await self._has("refused WHERE channel = ? AND user_id = ?", user_id)
-        if refused or (len(self._asked) == ASKED_PER_HOUR and now - self._asked[0] < _HOUR):
+        if refused or (len(self._asked) == MAX_QUESTIONS_PER_HOUR and now - self._asked[0] < _HOUR):
             return False
         self._asked.append(now)
         return True
 
     async def let_in(self, user_id: int) -> None:
-        """Let a stranger in, who gets a memory of their own and looks after nothing else."""
+        """Make a stranger a member, with a separate memory and without administration rights."""
         async with self._database.transaction() as connection:
             await connection.execute("DELETE FROM refused WHERE channel = ? AND user_id = ?", (self._channel, user_id))
             await self._begin(connection, user_id, let_in=True)
 
     async def refuse(self, user_id: int) -> None:
-        """Don't let a stranger in, or no longer, and ask about them no more. Who has claimed the bot stays."""
+        """Refuse a user and ask about them no more. Ends a guest's membership, but not that of a claimed owner."""
         async with self._database.transaction() as connection:
             await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
             await self._end(connection, user_id, "AND let_in")
@@ -162,7 +163,7 @@ class AccessList:
             )
 
     async def revoke(self, user_id: int) -> None:
-        """Let a member in no longer, from the next message on. Raises NoMember."""
+        """End a membership, from the next message on. Raises NoMember."""
         async with self._database.transaction() as connection:
             await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
             has_ended = await self._end(connection, user_id)
@@ -178,9 +179,8 @@ class AccessList:
         )
 
     async def _end(self, connection: aiosqlite.Connection, user_id: int, condition: str = "") -> bool:
-        """Delete a membership. Return False if there was none."""
         ended = await connection.execute_fetchall(
-            f"DELETE FROM members WHERE channel = ? AND user_id = ? {condition} RETURNING since",  # ours
+            f"DELETE FROM members WHERE channel = ? AND user_id = ? {condition} RETURNING since",
             (self._channel, user_id),
         )
         for (since,) in ended:
@@ -194,6 +194,6 @@ class AccessList:
         return bool(await self._database.value(f"SELECT EXISTS (SELECT 1 FROM {rows})", (self._channel, *parameters)))
 
 
-# who reads the database, or a backup of it, must not be able to claim the bot
+# Only the digest is stored, so that a reader of the database or of a backup can't claim the bot.
 def _digest(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode()).hexdigest()

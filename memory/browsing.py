@@ -1,4 +1,4 @@
-"""What a page shows of an owner's memory: what was learned when, from which conversations, and what changed it."""
+"""Read-only queries for the memory page: the timeline of entries, conversations, changes and growth."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
     from memory.store.entry import Entry
 
-PAGE = 30
-"""Entries, conversations or changes of one page."""
-MESSAGES = 200
-"""Messages of one page of a conversation."""
+PAGE_SIZE = 30
+"""Number of entries, conversations or changes on one page."""
+MAX_CONVERSATION_MESSAGES = 200
 _OWNED = "e.owner_id = (SELECT id FROM owners WHERE name = ?)"
 _STATES = {
     "all": "1",
@@ -34,11 +33,16 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry of the timeline."""
+    """An entry of the timeline.
+
+    Attributes:
+        successor: The text of the entry that superseded it.
+        source: The ids of the conversation and the message that it cites.
+    """
 
     entry: Entry
-    successor: str | None  # the text of what took its place
-    source: tuple[int, int] | None  # the conversation and the message where its words stand
+    successor: str | None
+    source: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +65,31 @@ class ListedChange:
 
 
 class MemoryBrowser:
-    """Reads what a person looks at. Each function is of one owner, and finds nothing of another's."""
+    """Reads the memory of one owner for display. Each method sees only the given owner's data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def timeline(self, owner: str, state: str = "all", before: int | None = None) -> list[Listed]:
-        """A page of what was learned, newest first. state: all, live, unsure or past. before: the last one shown."""
+        """Return a page of entries, newest first.
+
+        Args:
+            state: `all`, `live`, `unsure` or `past`.
+            before: The id of the last entry on the page before.
+        """
         rows = await self._database.rows(
-            f"{_listed()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
+            f"{_listed_query()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
             " AND (? IS NULL OR e.id < ?) ORDER BY e.id DESC LIMIT ?",
-            (owner, Kind.ARCHIVE, before, before, PAGE),
+            (owner, Kind.ARCHIVE, before, before, PAGE_SIZE),
         )
         return [_listed_of(row) for row in rows]
 
     async def entry(self, owner: str, entry_id: int) -> Listed | None:
-        row = await self._database.row(f"{_listed()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
+        row = await self._database.row(f"{_listed_query()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
         return None if row is None else _listed_of(row)
 
     async def conversations(self, owner: str, before: int | None = None) -> list[ListedConversation]:
-        """A page of the conversations in which something was said, by when they began, newest first."""
+        """Return a page of conversations that have messages, newest first."""
         began = "(SELECT started_at FROM conversations WHERE id = :before)"
         rows = await self._database.rows(
             "SELECT c.id, c.started_at, i.program, count(*) AS messages,"
@@ -90,7 +99,7 @@ class MemoryBrowser:
             " WHERE c.owner_id = (SELECT id FROM owners WHERE name = :owner)"
             f" AND (:before IS NULL OR (c.started_at, c.id) < ({began}, :before))"
             " GROUP BY c.id ORDER BY c.started_at DESC, c.id DESC LIMIT :most",
-            {"owner": owner, "before": before, "most": PAGE},
+            {"owner": owner, "before": before, "most": PAGE_SIZE},
         )
         return [
             ListedConversation(
@@ -104,22 +113,21 @@ class MemoryBrowser:
             "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
             " WHERE c.id = ? AND c.owner_id = (SELECT id FROM owners WHERE name = ?) AND m.id >= ?"
             " ORDER BY m.id LIMIT ?",
-            (conversation, owner, from_message, MESSAGES),
+            (conversation, owner, from_message, MAX_CONVERSATION_MESSAGES),
         )
         return [message_of(row) for row in rows]
 
     async def changes(self, owner: str) -> list[ListedChange]:
-        """The last changes that stand, newest first."""
         rows = await self._database.rows(
             "SELECT c.batch, min(c.operation) AS operation, min(c.author) AS author, max(c.at) AS at,"
-            # of MEMORY.md, which entry 0 stands for, the column holds Markdown and no JSON
+            # Entry 0 is MEMORY.md: its column holds Markdown instead of JSON.
             " max(c.entry_id = 0) AS in_file, json_group_array(CASE WHEN c.entry_id = 0 THEN ''"
             " ELSE coalesce(e.content, json_extract(c.before, '$.row.content'), '') END) AS texts"
             " FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
             " WHERE c.owner_id = (SELECT id FROM owners WHERE name = ?) AND c.undone_at IS NULL"
             " AND c.operation <> 'withdraw'"
             " GROUP BY c.batch ORDER BY c.batch DESC LIMIT ?",
-            (owner, PAGE),
+            (owner, PAGE_SIZE),
         )
         return [
             ListedChange(
@@ -134,7 +142,7 @@ class MemoryBrowser:
         ]
 
     async def growth(self, owner: str) -> list[tuple[str, int, int]]:
-        """Of each month how many memories were learned in it, and how many of these still hold."""
+        """Return for each month how many memories were learned in it, and how many of them are still valid."""
         rows = await self._database.rows(
             f"SELECT substr(e.created_at, 1, 7) AS month, count(*) AS learned, sum({LIVE}) AS holding FROM entries e"
             f" WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? GROUP BY month ORDER BY month",
@@ -143,7 +151,7 @@ class MemoryBrowser:
         return [(row["month"], row["learned"], row["holding"]) for row in rows]
 
 
-def _listed() -> str:
+def _listed_query() -> str:
     return ENTRY_ROWS.replace(
         " FROM entries e JOIN owners o ON o.id = e.owner_id",
         ", s.content AS successor, m.conversation_id AS said_in FROM entries e JOIN owners o ON o.id = e.owner_id"

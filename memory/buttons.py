@@ -1,4 +1,4 @@
-"""The vocabulary of buttons: what stands under a reply to be pressed instead of typing a command."""
+"""Buttons and notices under a reply, and the buttons that several commands share."""
 
 from __future__ import annotations
 
@@ -10,50 +10,68 @@ from config.texts import _
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-ABOUT_CHARACTERS = 24
-"""What is shown on a button of what it is about: a telephone shows some 30 characters."""
+MAX_SUBJECT_CHARS = 24
+"""Characters of the subject on a button. A phone shows about 30 in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Says `label`; whoever presses it says `text`, a command or a message, as if it had been typed."""
+    """A button. Pressing it sends `text`, a command or a message, as if the user had typed it.
+
+    Attributes:
+        label: The button's label, or the question if `by_reply`.
+        text: The text to send, or an address to open if it starts with PAGE.
+        about: The subject. It is shown if several buttons have the same label.
+        in_place: The answer replaces the message above the button. For commands only.
+        minutes: How long the button works. None means as long as the channel keeps its mail.
+        again: Whether the button can be pressed more than once.
+        by_reply: Ask a question instead of showing a button. A reply to it sends `text` and the reply, once.
+    """
 
     label: str
-    text: str  # where it begins with PAGE: an address that the press opens
-    about: str = ""  # shown where buttons beside each other say the same
-    in_place: bool = False  # the answer replaces the message that the button stands under (commands only)
-    minutes: int | None = None  # it may be pressed for so long; None: as long as the channel's mail is kept
-    again: bool = False  # a press uses up nothing
-    # no button but a question, under `label`: whoever answers by a reply says `text` and then their words, once
+    text: str
+    about: str = ""
+    in_place: bool = False
+    minutes: int | None = None
+    again: bool = False
     by_reply: bool = False
 
 
 Keyboard = tuple[tuple[Button, ...], ...]
-"""Rows of buttons. A press uses up its row, so what excludes each other stands in one; one in place uses up all."""
+"""Rows of buttons. A press disables its row, so put alternatives in one row. An in-place button disables all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line under a reply, with its buttons; it is no part of the answer."""
+    """A line under a reply, with its buttons. It is not part of the answer.
+
+    Attributes:
+        alone: Show it in a group only to the user who is answered, if the channel can.
+    """
 
     text: str
     keyboard: Keyboard = ()
-    alone: bool = False  # in a group it is for whoever is answered, where the channel can show it so
+    alone: bool = False
 
 
 PAGE = "https://"
-"""What the text of a button begins with that opens a page."""
+"""Prefix of the text of a button that opens a page."""
 THIS_TURN = "{turn}"
-"""Stands in a button's text for the number of the turn that its reply ends, which nobody knows before."""
+"""Placeholder in a button's text for the number of the turn, which is assigned when the reply is committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedButton:
-    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
+    """A button as a channel shows it.
+
+    Attributes:
+        id: An opaque id of at most 64 bytes, which comes back when the button is pressed.
+        page: The address to open instead.
+    """
 
     id: str
     label: str
-    page: str | None = None  # the address that it opens instead
+    page: str | None = None
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
@@ -65,12 +83,11 @@ def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
 
 
 def undo_button(change: int, about: str, entry: int | None = None) -> Button:
-    """Undo a change, or only what it has done to one entry."""
     return Button(_("Undo"), f"/undo_{change}" if entry is None else f"/undo_{change}_{entry}", about)
 
 
 def page_button(address: str) -> Button:
-    """Opens the memory page; in a private chat only, as Telegram has it."""
+    """Return a button that opens the memory page. Telegram allows it in private chats only."""
     return Button(_("Open the page"), address, again=True)
 
 
@@ -87,7 +104,7 @@ def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
 
 
 def rows_of(lines: Iterable[Notice]) -> Keyboard:
-    """The rows of all lines; where there are several, the first button of each says what it is about."""
+    """Return the rows of all lines. If there are several, the first button of each row names its subject."""
     rows = [row for line in lines for row in line.keyboard]
     if len(rows) <= 1:
         return tuple(rows)
@@ -98,5 +115,5 @@ def _with_subject(button: Button) -> str:
     about = " ".join(button.about.split())
     if not about:
         return button.label
-    short = about if len(about) <= ABOUT_CHARACTERS else f"{about[:ABOUT_CHARACTERS]}…"
+    short = about if len(about) <= MAX_SUBJECT_CHARS else f"{about[:MAX_SUBJECT_CHARS]}…"
     return _("{label}: {about}", label=button.label, about=short)

@@ -1,4 +1,4 @@
-"""Moments: where they come from and how the store writes them."""
+"""The clock, and the text format of timestamps in the store."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 Clock = Callable[[], datetime]
-"""Gives the present moment, aware of its zone. Injected, so that tests own the time."""
-
-
+"""Returns the current time as an aware datetime. It is injected, so that tests control the time."""
 TimezoneLookup = Callable[[str], ZoneInfo]
-"""Tells on whose wall clock somebody lives: the zone of a chat, by the name of it, of its session or of its owner."""
+"""Returns the time zone of a chat, given the name of the chat, of its session or of its owner."""
 
 
 def system_clock() -> datetime:
@@ -19,7 +17,7 @@ def system_clock() -> datetime:
 
 
 def to_text(moment: datetime) -> str:
-    """`moment` as the store keeps it: ISO 8601, UTC, milliseconds. Sorts as text."""
+    """Format a timestamp for the store: ISO 8601, UTC, milliseconds. It sorts as text."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""The condition of a memory: a full MEMORY.md, rules that may contradict each other, what has faded or is archived."""
+"""A health report of one owner's memory: size of MEMORY.md, contradicting rules, faded and archived memories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
 FULL_SHARE = 0.95
-"""The share of its limit from which MEMORY.md counts as full. What the program writes fills less of it."""
+"""MEMORY.md counts as full from this share of its limit. The program itself fills less of it."""
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
 
 
@@ -28,11 +28,11 @@ class Condition:
     """The condition of an owner's memory.
 
     Attributes:
-        size: The bytes of MEMORY.md.
-        limit: The bytes that it may have.
+        size: Size of MEMORY.md in bytes.
+        limit: Maximum size of MEMORY.md in bytes.
         contradicting: Pairs of rules that may contradict each other, the newest first.
-        faded: How many memories no longer come up unasked.
-        archived: How many memories stand in no prompt any more.
+        faded: Number of memories that are too weak to activate without a matching message.
+        archived: Number of archived memories, which are no longer used in prompts.
     """
 
     size: int
@@ -48,8 +48,6 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ConditionReport:
-    """Reads the condition of a memory from the store and the files."""
-
     database: Database
     files: MarkdownFiles
     corrections: Corrections

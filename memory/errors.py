@@ -1,4 +1,4 @@
-"""What can go wrong with memory, said so that a person can act on it."""
+"""Errors with a message for the user, and the translation of SQLite errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 class MnemeError(Exception):
-    """Anything a person is told about. The text is one sentence: what is wrong and what to do.
+    """Base class of the errors that are shown to the user: one sentence that says what is wrong and what to do.
 
-    It may quote what others said, so a secret in it is masked whoever shows it. is_private: it tells what a person has
-    sent, such as the name of a file, and is not for the log.
+    The text may quote other programs, so secrets in it are masked.
+
+    Attributes:
+        is_private: The text contains user data, such as a file name, and must not be logged.
     """
 
     is_private = False
@@ -27,34 +29,34 @@ class MnemeError(Exception):
 
     @property
     def source(self) -> str:
-        """The sentence in English, whatever is spoken."""
+        """Return the text in English, whatever the user's language."""
         return without_shapes(in_english(self.args[0])) if len(self.args) == 1 else str(self)
 
     @property
     def loggable(self) -> str:
-        """What the log may hold of it, in English."""
+        """Return the text that may be logged, in English."""
         return type(self).__name__ if self.is_private else self.source
 
 
 class StoreError(MnemeError):
-    """The database can't be used as it is."""
+    """The database can't be used in its current state."""
 
 
 class MemoryRefused(MnemeError):
-    """A change of memory was not made. The text says why, and what is there instead."""
+    """A change of memory was refused. The text gives the reason."""
 
 
 class ContentFiltered(MnemeError):
-    """A provider's content filter refuses what the model was asked to read."""
+    """The provider's content filter refused the request."""
 
 
 class Postponed(MnemeError):
-    """Work in the background was not done, since somebody waits for what it needs. It is to be done later."""
+    """Background work was postponed because a user is waiting for the same resource. Retry later."""
 
 
 @contextlib.contextmanager
 def explained(path: object) -> Iterator[None]:
-    """Whatever SQLite says against the database at `path` in here is raised as a StoreError."""
+    """Raise SQLite errors of the database at `path` as StoreError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -62,22 +64,22 @@ def explained(path: object) -> Iterator[None]:
 
 
 def empty(path: object) -> StoreError:
-    """The sentence for a file at `path` of no bytes, which SQLite would take for a new database."""
+    """Return the error for an empty file at `path`, which SQLite would treat as a new database."""
     return StoreError(
         f"{path} is empty: restore it from a backup with `mneme restore`, or delete it to begin with an empty memory."
     )
 
 
 def result_code(error: BaseException | None) -> int:
-    """Return SQLite's primary result code for an error, or for the cause of a StoreError. 0 if it has none."""
+    """Return SQLite's primary result code of an error, or of the cause of a StoreError. 0 if it has none."""
     if isinstance(error, StoreError):
         error = error.__cause__
-    # errors that Python's own module raises have no code; the upper bytes of one tell what exactly happened
+    # Errors raised by Python's sqlite3 module itself have no code. The upper bytes are the extended code.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF if isinstance(error, sqlite3.Error) else 0
 
 
 def is_of_surroundings(error: BaseException | None) -> bool:
-    """Return True if the disk, another program or a permission stopped SQLite, which says nothing about the data."""
+    """Return True if the disk, another program or a permission caused the error, so that the data may be intact."""
     return result_code(error) in _SURROUNDINGS
 
 
@@ -92,7 +94,7 @@ _SURROUNDINGS = (
 
 
 def explain(error: sqlite3.Error, path: object) -> StoreError:
-    """Return the sentence for an error of SQLite, chosen by its result code: its words may come from anywhere."""
+    """Return a StoreError for an SQLite error, chosen by its result code, since SQLite's message is not reliable."""
     code = result_code(error)
     if code == sqlite3.SQLITE_FULL:
         return StoreError(

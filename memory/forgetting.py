@@ -1,4 +1,4 @@
-"""/forget all: everything of one owner, for good."""
+"""`/forget all`: permanent deletion of one owner's data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is of an owner: messages of the log, entries, Markdown files, reminders that are not over."""
+    """The amount of an owner's data: log messages, entries, Markdown files and pending reminders."""
 
     messages: int
     entries: int
@@ -29,16 +29,16 @@ class Extent:
 
 
 class Forgetting:
-    """Deletes what an owner has. Nothing of it can be brought back."""
+    """Deletes all data of an owner. This can't be undone."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, traces: PendingErasures) -> None:
+    def __init__(self, database: Database, files: MarkdownFiles, erasures: PendingErasures) -> None:
         self._database = database
         self._files = files
-        self._traces = traces
+        self._erasures = erasures
         self._elsewhere: list[Forget] = []
 
     def also(self, forget: Forget) -> None:
-        """Have `forget_all` also clear another place that holds messages."""
+        """Register another store of messages that `forget_all` should clear too."""
         self._elsewhere.append(forget)
 
     async def extent(self, owner: str) -> Extent:
@@ -59,10 +59,13 @@ class Forgetting:
         return Extent(int(messages), int(entries), len(files), int(reminders))
 
     async def forget_all(self, owner: str) -> Extent:
-        """Delete all that an owner has, here and elsewhere. Raises StoreError, at the end, for what is left."""
+        """Delete all data of an owner, also from the registered stores.
+
+        Raises StoreError at the end if something could not be deleted.
+        """
         extent = await self.extent(owner)
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
-        # what waits is still said, but an export that waits holds everything
+        # Waiting messages are still sent, except for exports, which contain everything.
         gone = "(state <> 'waiting' OR id IN (SELECT outbox_id FROM documents))"
         sent = f"SELECT id FROM outbox WHERE {gone} AND {sessions} LIMIT {ROWS}"
         read = f"SELECT id FROM inbox WHERE state = 'done' AND payload <> '{{}}' AND {sessions} LIMIT {ROWS}"
@@ -70,7 +73,7 @@ class Forgetting:
             f"DELETE FROM outbox WHERE id IN ({sent})",
             f"UPDATE inbox SET payload = '{{}}' WHERE id IN ({read})",
         )
-        # in slices at first, so that the transaction that hides everything at once has little left to delete
+        # Delete in slices first, so that the transaction that hides everything at once stays short.
         for statement in mail:
             while await self._database.write(statement, (owner,)) == ROWS:
                 pass
@@ -88,7 +91,7 @@ class Forgetting:
             remaining.append(
                 _("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror)
             )
-        for forget in (self._traces.remove, *self._elsewhere):
+        for forget in (self._erasures.remove, *self._elsewhere):
             try:
                 await forget()
             except MnemeError as error:

@@ -1,4 +1,4 @@
-"""The vocabulary of a conversation: messages, tool calls, and where words came from."""
+"""Messages, tool calls, passages and the provenance of text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 storable = validity.storable
-"""Available here too, since most texts that are stored are those of messages."""
+"""Re-exported, since most stored texts are messages."""
 
 
 class Role(StrEnum):
-    """Who speaks in a message, as chat completions name it."""
+    """The role of a message in the chat completions API."""
 
     SYSTEM = "system"
     USER = "user"
@@ -28,49 +28,49 @@ class Role(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where words came from. Those of others are foreign: they could speak through the model that reads them."""
+    """The origin of a text. Foreign text may contain instructions to the model that reads it."""
 
     TYPED = "typed"
-    TASK = "task"  # of a task by the clock: typed once or agreed to, and not said again
-    IMPORTED = "imported"  # from the export of another program, whoever wrote it there
+    TASK = "task"  # A scheduled task. The user typed it or agreed to it once, and did not say it again.
+    IMPORTED = "imported"  # From the export of another program.
     FILE = "file"
     WEB = "web"
     FORWARDED = "forwarded"
-    FOREIGN = "foreign"  # not the user's own words; no more is known, as of a summary
+    FOREIGN = "foreign"  # Not the user's own words, and nothing more is known, as in a summary.
 
     @property
     def is_foreign(self) -> bool:
-        """Return True for the words of others. The owner's own task is none of them, and no new word of theirs."""
+        """Return True if others wrote the text. The owner's scheduled tasks are not foreign."""
         return self not in (Provenance.TYPED, Provenance.TASK)
 
     @property
     def mark(self) -> str:
-        """What shows it beside a text, such as ` [forwarded]`; nothing for the user's own words."""
+        """Return a suffix such as ` [forwarded]`, or an empty string for the user's own words."""
         return f" [{self}]" if self is not Provenance.TYPED else ""
 
     @property
     def kept(self) -> Provenance | None:
-        """Return what an answer or a tool's result keeps of it, or None if all was typed."""
+        """Return the provenance to store with an answer or a tool's result, or None if all of it was typed."""
         return self if self is not Provenance.TYPED else None
 
 
-# from trusted to unknown, as its members are listed
-_WORST_LAST = list(Provenance)
+# The members are declared from trusted to unknown.
+_FROM_TRUSTED_TO_FOREIGN = list(Provenance)
 
 
 def speaker_of(message: Message) -> str:
-    """Return who says a message: in a group the person's name, else the role."""
+    """Return the user's name in a group, otherwise the role."""
     return (message.speaker if message.role is Role.USER else None) or message.role.value
 
 
 def worst(provenances: Iterable[Provenance | None]) -> Provenance:
-    """Of all that went into a text the provenance to go by; None stands for our own words."""
-    return max((p for p in provenances if p is not None), key=_WORST_LAST.index, default=Provenance.TYPED)
+    """Return the least trusted provenance. None is the program's own text and doesn't count."""
+    return max((p for p in provenances if p is not None), key=_FROM_TRUSTED_TO_FOREIGN.index, default=Provenance.TYPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture on its way to a model; never stored."""
+    """An image for a model. It is never stored."""
 
     mime_type: str
     content: bytes = field(repr=False)
@@ -78,24 +78,31 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text on its way to a model, with the worst provenance of what is in it."""
+    """A text for a model, with the worst provenance of its parts.
+
+    Attributes:
+        images: Images to show with the text.
+        messages: Ids of log messages. It quotes their exchanges.
+        entries: Ids of the entries that it quotes.
+        parts: Parts with separate provenances. Empty if the text is a single piece.
+    """
 
     text: str
     provenance: Provenance = Provenance.TYPED
-    images: tuple[Image, ...] = ()  # shown with it
-    messages: tuple[int, ...] = ()  # those of the log whose exchanges it quotes
-    entries: tuple[int, ...] = ()  # the notes and other entries that it quotes
-    parts: tuple[Passage, ...] = ()  # what it consists of, each with its own provenance; none: it is one piece
+    images: tuple[Image, ...] = ()
+    messages: tuple[int, ...] = ()
+    entries: tuple[int, ...] = ()
+    parts: tuple[Passage, ...] = ()
 
     @property
     def pieces(self) -> tuple[Passage, ...]:
-        """Return what it consists of, so that a foreign part makes no other part foreign."""
+        """Return the parts, or the passage itself if it has none."""
         return self.parts or (self,)
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model wrote. is_whole: it came to its end; otherwise a limit or a broken connection cut it off."""
+    """A model's text. `is_whole` is False if a limit or a broken connection cut it off."""
 
     text: str
     is_whole: bool = True
@@ -103,7 +110,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to have a tool run. `arguments` is the JSON text as the model wrote it."""
+    """A tool call requested by a model. `arguments` is the JSON text as the model wrote it."""
 
     id: str
     name: str
@@ -112,9 +119,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ProviderData:
-    """Data of a model's provider that goes back unchanged with the assistant message that it came with.
+    """Provider data that is sent back unchanged with its assistant message.
 
-    Reasoning, signatures and the provider's ids of tool calls. Another model or endpoint can't use them.
+    It holds reasoning, signatures and the provider's tool call ids, which other models and endpoints can't use.
 
     Attributes:
         endpoint: The address of the endpoint, without secrets.
@@ -129,36 +136,44 @@ class ProviderData:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `id` and `turn_id` are None until it is in the log."""
+    """A message of a conversation.
+
+    Attributes:
+        speaker: The name of the user, or of the tool that answered.
+        provenance: For an answer or a tool's result, the worst provenance of its sources. None if nothing was foreign.
+        id: None until the message is in the log.
+        turn_id: None until the message is in the log.
+        media: Ids of the photos, files and recordings that it describes.
+        images: Images to show in the message's turn. They are not logged.
+    """
 
     role: Role
     content: str
     created_at: datetime
-    speaker: str | None = None  # the user's name, or that of the tool that answered
-    # of an answer or a tool's result the worst of what it was made of; None where nothing in it was foreign
+    speaker: str | None = None
     provenance: Provenance | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     id: int | None = None
     turn_id: int | None = None
-    media: tuple[int, ...] = ()  # numbers of the photos, files and recordings that it tells of
-    images: tuple[Image, ...] = ()  # shown in the turn that it is from; the log keeps none
+    media: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()
     provider_data: ProviderData | None = None
 
     @property
     def is_attachment(self) -> bool:
-        """Whether it tells of what was sent, and not what the user says."""
+        """Return True if the message describes media instead of quoting the user."""
         return bool(self.media) and self.provenance is not Provenance.TYPED
 
 
 def in_one(messages: Iterable[Message]) -> Passage:
-    """Messages as one passage, a line break between them."""
-    texts = list(messages)
-    return Passage("\n".join(message.content for message in texts), worst(message.provenance for message in texts))
+    """Join messages into one passage, separated by line breaks."""
+    parts = list(messages)
+    return Passage("\n".join(message.content for message in parts), worst(message.provenance for message in parts))
 
 
 def groups(messages: Iterable[Message]) -> list[list[Message]]:
-    """Messages one by one, but a tool call together with the results that follow it: they stay or go together."""
+    """Group each tool call with the results that follow it. Every other message is a group of one."""
     results: list[list[Message]] = []
     for message in messages:
         if message.role is Role.TOOL and results and (results[-1][0].tool_calls or results[-1][0].role is Role.TOOL):
@@ -169,8 +184,8 @@ def groups(messages: Iterable[Message]) -> list[list[Message]]:
 
 
 def complete_groups(messages: list[Message]) -> list[Message]:
-    """`messages` without tool calls that lack a result and without results that lack their call."""
-    # providers refuse a request with either for ever (400)
+    """Return `messages` without tool calls that lack a result and without results that lack their call."""
+    # Providers refuse every request that contains either (status 400).
     return [message for group in groups(messages) if _is_complete(*group) for message in group]
 
 
@@ -183,4 +198,4 @@ def _is_complete(first: Message, *results: Message) -> bool:
 class Document:
     name: str
     content: bytes
-    is_voice: bool = False  # a recording of a text that was sent
+    is_voice: bool = False  # A spoken version of a text that was sent.

@@ -1,7 +1,7 @@
-"""What names somebody outside of the memories: the log, the daily notes and the history. It is counted, and masked.
+"""Occurrences of a name outside of the entries: in the log, the daily notes and the history.
 
-The log stays as it is, since it is append-only: its sentences are marked as forgotten (memory/store/forgotten.py). In
-the Markdown files the name itself is overwritten.
+They can be counted and masked. The log is append-only, so its sentences are marked as forgotten
+(memory/store/forgotten.py). In the Markdown files the name is overwritten.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory.clock import now_text
 from memory.files.markdown import locked, text_of, write_atomically
 from memory.store.entry_rows import known_owner
 from memory.store.forgotten import MASK, mark_spans
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database, Row
 
-ROWS = 1_000
-"""Messages that are read at a time."""
+MESSAGES_PER_READ = 1_000
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class NamingTraces:
-    """How much names somebody: messages of the log, lines of the daily notes and of the history."""
+    """The number of log messages and of lines in daily notes and history that contain a name."""
 
     messages: int
     lines: int
@@ -43,35 +42,33 @@ class NamingTraces:
 
 
 class NamingTracer:
-    """Looks for a name in what an owner said and in their files."""
-
     def __init__(self, database: Database, files: MarkdownFiles, clock: Clock) -> None:
         self._database = database
         self._files = files
         self._clock = clock
 
     async def count(self, owner: str, name: str) -> NamingTraces:
-        """Count what names somebody and is not masked yet."""
+        """Count the occurrences of a name that are not masked yet."""
         terms = QueryTerms(name)
-        messages = [row for row in await self._naming(owner, terms) if not row[2]]
-        lines = await asyncio.to_thread(self._lines, owner, terms)
+        messages = [row for row in await self._find_messages(owner, terms) if not row[2]]
+        lines = await asyncio.to_thread(self._count_lines, owner, terms)
         return NamingTraces(len(messages), lines)
 
     async def mask(self, owner: str, name: str) -> NamingTraces:
-        """Mask the sentences of the log that name somebody, and the name in the files. There is no undo for it."""
+        """Mask the sentences of the log that contain the name, and the name in the files. This can't be undone."""
         terms = QueryTerms(name)
-        found = [row for row in await self._naming(owner, terms) if not row[2]]
+        found = [row for row in await self._find_messages(owner, terms) if not row[2]]
         owner_id = await known_owner(self._database, owner)
-        for start in range(0, len(found), ROWS):
+        for start in range(0, len(found), MESSAGES_PER_READ):
             async with self._database.transaction() as connection:
-                for message, content, _is_masked in found[start : start + ROWS]:
+                for message, content, _is_masked in found[start : start + MESSAGES_PER_READ]:
                     spans = [match.span() for match in _SENTENCE.finditer(content) if _names(terms, match.group())]
                     await mark_spans(connection, owner_id or 0, message, content, spans, now_text(self._clock))
         lines = await asyncio.to_thread(self._mask_files, owner, terms)
         return NamingTraces(len(found), lines)
 
-    async def _naming(self, owner: str, terms: QueryTerms) -> list[tuple[int, str, bool]]:
-        """Return the messages that name somebody, each with whether a mark says so already."""
+    async def _find_messages(self, owner: str, terms: QueryTerms) -> list[tuple[int, str, bool]]:
+        """Return id, content and whether it is masked already, for each message that contains the name."""
         results: list[tuple[int, str, bool]] = []
         last = 0
         while True:
@@ -79,18 +76,18 @@ class NamingTracer:
                 "SELECT m.id, m.content, EXISTS (SELECT 1 FROM forgotten f WHERE f.message_id = m.id"
                 " AND f.entry_id = 0) AS masked FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
                 " JOIN owners o ON o.id = c.owner_id WHERE o.name = ? AND m.id > ? ORDER BY m.id LIMIT ?",
-                (owner, last, ROWS),
+                (owner, last, MESSAGES_PER_READ),
             )
-            # many messages are looked at outside of the loop, so that other turns go on
-            results += await asyncio.to_thread(_of_rows, rows, terms)
-            if len(rows) < ROWS:
+            # Matching many messages takes long, so it runs in a thread and doesn't block other turns.
+            results += await asyncio.to_thread(_filter_rows, rows, terms)
+            if len(rows) < MESSAGES_PER_READ:
                 return results
             last = rows[-1]["id"]
 
     def _paths(self, owner: str) -> list[Path]:
         return sorted(path for path in self._files.folder(owner).glob("*.md") if path.name != "MEMORY.md")
 
-    def _lines(self, owner: str, terms: QueryTerms) -> int:
+    def _count_lines(self, owner: str, terms: QueryTerms) -> int:
         return sum(_names(terms, line) for path in self._paths(owner) for line in text_of(path).splitlines())
 
     def _mask_files(self, owner: str, terms: QueryTerms) -> int:
@@ -98,7 +95,7 @@ class NamingTracer:
         for path in self._paths(owner):
             with locked(path):
                 lines = text_of(path, "surrogateescape").split("\n")
-                masked = [_masked(terms, line) if _names(terms, line) else line for line in lines]
+                masked = [_mask_name(terms, line) if _names(terms, line) else line for line in lines]
                 changed = sum(new != line for new, line in zip(masked, lines, strict=True))
                 if changed:
                     write_atomically(path, "\n".join(masked))
@@ -106,7 +103,7 @@ class NamingTracer:
         return count
 
 
-def _of_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str, bool]]:
+def _filter_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str, bool]]:
     return [(row["id"], row["content"], bool(row["masked"])) for row in rows if _names(terms, row["content"])]
 
 
@@ -114,6 +111,5 @@ def _names(terms: QueryTerms, text: str) -> bool:
     return bool(terms.terms) and len(terms.term_counts(text)) == len(terms.terms)
 
 
-def _masked(terms: QueryTerms, line: str) -> str:
-    """Return a line without the words of a name, in whatever form."""
+def _mask_name(terms: QueryTerms, line: str) -> str:
     return _WORD.sub(lambda match: MASK if terms.term_counts(match.group()) else match.group(), line)

@@ -1,4 +1,4 @@
-"""Who goes first where several wait: a place is given to whoever is in a hurry, then to whoever came first."""
+"""A semaphore with priorities: a free slot goes to a hurried waiter first, otherwise to the longest waiting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Turnstile:
-    """Lets so many through at a time. Whose hurry begins while they wait goes before the others too."""
+    """Limits concurrency to a number of slots. `hurry` also moves waiters forward that wait already."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -19,7 +19,6 @@ class Turnstile:
         self._hurried: set[str] = set()
 
     def hurry(self, who: str) -> None:
-        """Let `who` go before the others until `calm`."""
         self._hurried.add(who)
 
     def calm(self, who: str) -> None:
@@ -43,14 +42,14 @@ class Turnstile:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self._leave()  # it was given in the same moment
+                self._leave()  # The slot was assigned just before the cancellation.
             raise
 
     def _leave(self) -> None:
-        # without those that gave up waiting
+        # Drop the waiters that were cancelled.
         self._waiting = [(who, place) for who, place in self._waiting if not place.done()]
         if not self._waiting:
             self._free += 1
             return
         at = next((at for at, (who, _) in enumerate(self._waiting) if who in self._hurried), 0)
-        self._waiting.pop(at)[1].set_result(None)  # the place goes from hand to hand
+        self._waiting.pop(at)[1].set_result(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from config.texts import _
-from memory.search.questions import is_question
+from memory.search.query_splitting import is_question
 from memory.search.recall import Recall
 from memory.search.search import Filter, Hit
 from pipeline.models.model import ModelError

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from memory.facts.fact import MOST_BORROWED, foreign_words
+from memory.facts.fact import MAX_FOREIGN_WORDS, foreign_words
 from memory.messages import Message, Provenance, Role, worst
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Turn:
         """Return the provenance of an answer: foreign if the turn read foreign text or the answer repeats some."""
         if self.provenance.is_foreign:
             return self.provenance
-        is_borrowed = len(foreign_words(answer, self.citable_messages)) > MOST_BORROWED
+        is_borrowed = len(foreign_words(answer, self.citable_messages)) > MAX_FOREIGN_WORDS
         return Provenance.FOREIGN if is_borrowed else self.provenance.kept
 
 

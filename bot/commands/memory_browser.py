@@ -12,7 +12,7 @@ from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of, share_button
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
-from memory.search.reading import Wanted
+from memory.search.memory_reader import ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind
 from memory.text.same_words import same_words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
     from memory.search.activation import ActivationReason
     from memory.search.formatting import ResultPage
-    from memory.search.lookup import NamedMemory
+    from memory.search.named_memories import NamedMemory
     from memory.search.search import Hit
     from memory.store.entry import Entry
 
@@ -189,10 +189,12 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+                result_page = await self.services.reading.every(
+                    [subject], owner, ReadRequest(Filter(), page, PAGE_TOKENS)
+                )
         if result_page is None:
             subject = argument
-            result_page = await self.services.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.services.reading.every([subject], owner, ReadRequest(Filter(), 1, PAGE_TOKENS))
         if result_page is None:
             return _(NOTHING_FOUND)
         more = ngettext(

@@ -15,7 +15,7 @@ from memory.buttons import Button, edit_button, undo_button
 from memory.errors import MemoryRefused
 from memory.ledger.undo import UNDO_PERIOD
 from memory.messages import Document
-from memory.search.lookup import is_proper_name
+from memory.search.named_memories import is_proper_name
 from memory.store.entry import Author, NewEntry
 from memory.transfer.archive import TooLarge
 

@@ -14,7 +14,7 @@ from memory.buttons import Button
 if TYPE_CHECKING:
     from memory.access import AccessList
     from memory.facts.sharing import Sharing
-    from memory.service.usage import UsageLog
+    from memory.runtime.usage import UsageLog
 
 FAMILY = "family"
 GUEST = "guest"

@@ -15,15 +15,15 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
 from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
-from memory.service.preferences import Notices, VoiceReplies
+from memory.runtime.preferences import Notices, VoiceReplies
 
 if TYPE_CHECKING:
     from bot.services import MemoryServices
     from memory.buttons import Keyboard
     from memory.clock import Clock
     from memory.log.sessions import Session
-    from memory.service.preferences import PreferenceStore
-    from memory.service.usage import PriceOf
+    from memory.runtime.preferences import PreferenceStore
+    from memory.runtime.usage import PriceOf
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
 

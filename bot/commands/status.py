@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from config.texts import _, in_line, ngettext, number, unstopped
 from config.texts import dollars as in_dollars
+from memory.runtime.usage import Quota
 from memory.search.activation import Layer
-from memory.service.usage import Quota
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memory.condition import Condition
     from memory.log.compaction import CompactionService
     from memory.log.sessions import Session
-    from memory.service.usage import Spent, UsageLog
+    from memory.runtime.usage import Spent, UsageLog
     from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
 

@@ -23,8 +23,8 @@ from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, load_catalogue
 from config.settings import check_together
 from memory.errors import StoreError
+from memory.runtime.endpoints import EndpointStore
 from memory.search.vectors import Vectors
-from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present

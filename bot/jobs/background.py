@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from memory.imports.learning import ImportLearning
     from memory.log.compaction import Compacted
     from memory.log.sessions import Session
+    from memory.runtime.jobs import JobLog
     from memory.search.vectors import Embedded, Embedding
-    from memory.service.jobs import JobLog
     from memory.store.database import Database
     from memory.store.notices import PendingNotices
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memory.clock import Clock
-    from memory.service.jobs import JobLog
+    from memory.runtime.jobs import JobLog
     from memory.store.database import Database
     from memory.store.file_copies import FileCopies
     from memory.transfer.replica import Replica

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory.ledger.ledger import Ledger
     from memory.mail.pruning import Pruning
     from memory.reminders.dates import NearDates
-    from memory.service.jobs import JobLog
+    from memory.runtime.jobs import JobLog
     from memory.store.erasure import PendingErasures
     from memory.store.integrity import IntegrityCheck
     from memory.store.notices import PendingNotices

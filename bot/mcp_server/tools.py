@@ -22,11 +22,11 @@ from memory.facts.checker import FactChecker
 from memory.facts.fact import Citation, Doubt, Fact
 from memory.log.quoted import QuotedMessages
 from memory.search.formatting import excerpt
-from memory.search.reading import MOST_RESULTS, Wanted
+from memory.search.memory_reader import MAX_RESULTS, ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import stats_tool
 from pipeline.tools.memory_recall import MAX_QUERIES
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from bot.services import MemoryServices
     from memory.facts.fact import CheckedFact, KnownMemory
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
     from memory.search.recall import RecallResult
     from memory.search.search import Hit
     from memory.store.entry import Entry
@@ -90,14 +90,14 @@ class MemoryTools:
                 description="questions or words, each looked up by itself; the name of a memory reads it whole",
             ),
         ],
-        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = MAX_SEARCH_RESULTS,
+        limit: Annotated[int, Field(ge=1, le=MAX_RESULTS, description="results at most")] = MAX_SEARCH_RESULTS,
     ) -> str:
         """Search what the user said in earlier conversations and what is remembered of them, best first.
 
         Each line has its date and source. What is marked unconfirmed or superseded does not hold.
         """
         shortened = [query[:MAX_QUERY_CHARS] for query in queries]
-        page = await self._memory.reading.search(shortened, context.owner, Wanted(Filter(), 1, MAX_ANSWER_TOKENS))
+        page = await self._memory.reading.search(shortened, context.owner, ReadRequest(Filter(), 1, MAX_ANSWER_TOKENS))
         return without_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
 
     async def memory_get(self, context: ToolContext, name: Query) -> str:
@@ -179,7 +179,7 @@ class MemoryTools:
         return _as_json(_mask_secrets(entry_json(await self._memory.entries.get(owner, name))))
 
     async def conversation(self, owner: str, message: int) -> str:
-        """Return a message with its context. Raises NothingThere."""
+        """Return a message with its context. Raises NoSuchMessage."""
         passage = await self._memory.reading.around(message, owner, MAX_ANSWER_TOKENS)
         return without_secrets(passage.text)
 

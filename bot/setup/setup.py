@@ -28,7 +28,7 @@ from config.settings import Settings, load_settings, settings_file
 from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError, StoreError
-from memory.service.endpoints import EndpointStore
+from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 from pipeline.models.endpoint import Endpoint

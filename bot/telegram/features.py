@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from telegram import Bot, Message
 
     from memory.clock import Clock
-    from memory.service.menu_cache import MenuCache
+    from memory.runtime.menu_cache import MenuCache
 
 _EPHEMERAL_PREFIX = "alone"
 

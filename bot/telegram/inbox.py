@@ -21,7 +21,7 @@ from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.reminders.delivery import is_task
-from memory.service.jobs import MOST_ATTEMPTS
+from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import Arrival, explain_given_up, inbox_ids, task_arrival
 from pipeline.models.client import load_sdk
 
@@ -217,7 +217,7 @@ class InboxWorker:
         # Access may have been revoked since
         if message is None or not await self.access.is_allowed(message):
             await self.mailbox.done([item.id])
-        elif item.attempts >= MOST_ATTEMPTS and _starts_no_turn(message):
+        elif item.attempts >= MAX_ATTEMPTS and _starts_no_turn(message):
             await self._give_up(item, message)
         elif message.press is not None:
             self.callbacks.take(item, message)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bot.commands.command import Command
     from bot.telegram.features import ServerFeatures
-    from memory.service.menu_cache import MenuCache
+    from memory.runtime.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.telegram.features import ServerFeatures
     from bot.telegram.rendering import Part
     from memory.mail.mailbox import Mailbox, OutboxItem
-    from memory.service.preferences import PreferenceStore
+    from memory.runtime.preferences import PreferenceStore
 
     Follow = Callable[[int, int], Awaitable[bool]]
 

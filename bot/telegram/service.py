@@ -37,7 +37,7 @@ from memory.capture.capture import captured
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
-from memory.service.menu_cache import MenuCache
+from memory.runtime.menu_cache import MenuCache
 from pipeline.models.client import is_on_this_machine, tls_context
 
 if TYPE_CHECKING:

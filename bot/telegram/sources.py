@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.jobs.replication import Replication
     from bot.monitoring import Heartbeat
     from bot.telegram.calls import PollingBot
-    from memory.service.menu_cache import MenuCache
+    from memory.runtime.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 

@@ -11,11 +11,11 @@ import structlog
 from bot.telegram.rendering import render
 from memory.errors import StoreError
 from memory.messages import Document
-from memory.service.preferences import VoiceReplies
+from memory.runtime.preferences import VoiceReplies
 
 if TYPE_CHECKING:
     from bot.telegram.outbox import OutboxSender
-    from memory.service.preferences import PreferenceStore
+    from memory.runtime.preferences import PreferenceStore
     from pipeline.arrival import Arrival
     from pipeline.media.speech import Speech
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.monitoring import Health
     from bot.sessions import SessionQueues
     from bot.web import InboundRoute
-    from memory.service.usage import TokenUse
+    from memory.runtime.usage import TokenUse
     from memory.store.database import Database
     from pipeline.turn import Turn
 

@@ -1,1 +1,1 @@
-"""Finding what a typed message states to be kept, without a model."""
+"""Detection of lasting statements in typed messages, without a model."""

@@ -1,7 +1,7 @@
-"""Decides which captures need no model's word: orders to the bot, and plain statements that are a message alone.
+"""Decides which captures can be stored without asking a model: orders to the bot and single plain statements.
 
-The judgement is about the whole message. A sentence that stands next to a request may be the text that the request is
-about, so it is only a candidate.
+The whole message counts. A sentence next to a request may be the text that the request is about, so it is only a
+candidate.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from memory.capture.capture import Captured, ParsedSentence
 
 MAX_CERTAIN_CHARS = 300
-"""Characters of a message that may hold something certain. A longer one was likely pasted."""
+"""A longer message was likely pasted, so nothing in it is certain."""
 MAX_STATEMENT_CHARS = 120
 MIN_MARGIN = 1.5
-"""Log-odds above the threshold of the classifier from which a statement is certain."""
+"""Log-odds that a certain statement has above the threshold of the classifier."""
 _HANDLING = frozenset({"MAKE", "EDIT", "GAME", "SCENE", "TEXTTHING", "CODE", "SAY"})
 _FLEETING = frozenset(
     {
@@ -28,15 +28,14 @@ _FLEETING = frozenset(
         *("CANYOU", "QW", "THIS", "HE", "THEY", "YOU", "YOUR", "NEXTONE", "DAY", "DONE", "PAST", "quoted"),
     }
 )
-"""Classes of words that make a statement depend on the moment, on the talk, or on what is only supposed."""
+"""Word classes of statements that depend on the moment or the conversation, or are only supposed."""
 _SELF = frozenset({"I", "MY", "WE", "OUR"})
 
 
 def is_certain_order(text: str, order: Captured) -> bool:
-    """Return True if `order` is surely meant for the bot, and not a part of a text that `text` hands over.
+    """Return True if `order` is surely meant for the bot, and is not part of a text that the message hands over.
 
-    It must be a whole sentence. Only statements may come before it, and no other sentence may ask for something to be
-    done with a text.
+    It must be a whole sentence. Only statements may precede it, and no other sentence may ask to process a text.
     """
     if not order.is_standing or len(text) > MAX_CERTAIN_CHARS:
         return False
@@ -56,7 +55,7 @@ def is_certain_order(text: str, order: Captured) -> bool:
 
 
 def is_certain_statement(text: str, statement: Captured) -> bool:
-    """Return True if `text` says only `statement`, of the user, and in words that nothing around them can change."""
+    """Return True if `text` consists of `statement` only, about the user, and doesn't depend on context."""
     sentences = [sentence for sentence in parsed(text) if not is_small_talk(sentence.said)]
     if len(sentences) != 1 or len(text) > MAX_STATEMENT_CHARS or ":" in text or "\n" in text.strip():
         return False
@@ -72,7 +71,7 @@ def is_certain_statement(text: str, statement: Captured) -> bool:
 
 
 def hands_over_text(text: str) -> bool:
-    """Return True if a sentence of `text` asks for something to be done with a text, or to be imagined."""
+    """Return True if a sentence of `text` asks to process a text or to imagine something."""
     return any(_handles_text(sentence) for sentence in parsed(text))
 
 
@@ -81,7 +80,7 @@ def _handles_text(sentence: ParsedSentence) -> bool:
 
 
 def _is_whole(sentence: ParsedSentence, capture: Captured) -> bool:
-    """Return True if nothing but what the talk needed was left out of the sentence."""
+    """Return True if the capture is the whole sentence without fillers."""
     return len(_folded(sentence.core)) - len(_folded(capture.text)) <= 1
 
 

@@ -1,8 +1,7 @@
-"""Whether a sentence states something lasting, and of what kind, as learned from labelled sentences.
+"""A classifier that decides whether a sentence states something lasting, and of what kind.
 
-A linear model over hashed features, in pure Python: each feature of a text adds what its bucket counts, and a group of
-many features as much as one of few. benchmarks/fit_capture.py fits it. The file of weights, of eight bits each, is read
-once, when first asked.
+It is a linear model over hashed features in pure Python. Feature groups are normalised, so that large groups count no
+more than small ones. benchmarks/fit_capture.py fits it. The 8-bit weights are loaded at the first use.
 """
 
 from __future__ import annotations
@@ -24,19 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 WEIGHTS = Path(__file__).with_name("classifier.weights")
-"""A line of JSON (Header), then the packed weights: those of the judgement, then each kind's."""
+"""A line of JSON (Header), then the compressed weights: those of the judgement, then those of each kind."""
 BUCKETS = 1 << 17
 KIND_BUCKETS = 1 << 13
 """A power of two less than BUCKETS, so that one hash serves both."""
-SURE_OF_KIND = 0.5
-# characters that are read of one text
-_LONGEST_READ = 600
+MIN_KIND_PROBABILITY = 0.5
+_MAX_TEXT_CHARS = 600
 _NOTHING: frozenset[str] = frozenset()
 _OTHER = ("_",)
 
 
 class CaptureKind(StrEnum):
-    """What kind of statement a sentence is; the first where that is unsure."""
+    """The kind of a statement. FACT is the default if the classifier is unsure."""
 
     FACT = "fact"
     PREFERENCE = "preference"
@@ -47,18 +45,22 @@ class CaptureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before the weights. Thresholds are log-odds."""
+    """The header of the weights file. Thresholds are log-odds.
+
+    Attributes:
+        at_once: Threshold for storing a statement at once.
+        explicit: Threshold for statements in one of the forms of S4: "no, ...", "always ...", "must ...".
+        later: Threshold for a look at the next consolidation.
+        step: Value of one unit of a weight.
+        kind_step: Value of one unit of a kind's weight.
+    """
 
     origin: str
     at_once: float
-    """From here on what a sentence states is kept at once."""
     explicit: float
-    """The same for what is said in one of S4's own forms: "no, ...", "always ...", "must ..."."""
     later: float
-    """From here on a sentence is worth a look at the next consolidation."""
     bias: float
     step: float
-    """What one unit of a weight counts."""
     kind_step: float
     kind_bias: Sequence[float]
 
@@ -70,8 +72,8 @@ class StatementClassifier:
     kind_weights: Sequence[array.array[int]]
 
     def score(self, text: str) -> float:
-        """The log-odds that `text`, one sentence with what it quotes masked, states something lasting."""
-        return self.header.bias + self.header.step * _counted(buckets(text), self.weights)
+        """Return the log-odds that `text`, one sentence with quotations masked, states something lasting."""
+        return self.header.bias + self.header.step * _sum_weights(buckets(text), self.weights)
 
     def is_sure(self, text: str) -> bool:
         return self.score(text) >= self.header.at_once
@@ -80,24 +82,23 @@ class StatementClassifier:
         return self.score(text) >= self.header.later
 
     def kind(self, text: str) -> CaptureKind:
-        """What kind of statement `text` most likely is; a fact where that is unsure."""
         scores = list(self.header.kind_bias)
         groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in buckets(text)]
         for number, weights in enumerate(self.kind_weights):
-            scores[number] += self.header.kind_step * _counted(groups, weights)
+            scores[number] += self.header.kind_step * _sum_weights(groups, weights)
         most = max(scores)
-        # the softmax of the highest score
+        # The softmax of the highest score.
         likely = 1 / sum(math.exp(score - most) for score in scores)
         kinds = list(CaptureKind)
-        return kinds[scores.index(most)] if likely >= SURE_OF_KIND else kinds[0]
+        return kinds[scores.index(most)] if likely >= MIN_KIND_PROBABILITY else kinds[0]
 
 
 def buckets(text: str) -> list[set[int]]:
-    """Where the features of `text` are counted, by their groups; the same on every machine."""
+    """Return the buckets of the features of `text` by group. The hash is the same on every machine."""
     return [{zlib.crc32(word.encode("utf-8", "replace")) & (BUCKETS - 1) for word in group} for group in features(text)]
 
 
-def _counted(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
+def _sum_weights(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
     return sum(sum(map(weights.__getitem__, group)) / math.sqrt(len(group)) for group in groups if group)
 
 
@@ -114,14 +115,14 @@ def classifier() -> StatementClassifier:
 
 
 def features(text: str) -> tuple[list[str], ...]:
-    """The features of `text` in groups that count alike: words, parts of words, classes, their order."""
-    pieces = pieces_of(text[:_LONGEST_READ])
+    """Return the features of `text` in groups: words, parts of words, classes, and order of classes."""
+    pieces = pieces_of(text[:_MAX_TEXT_CHARS])
     row = [*classes(pieces)]
     return [*_words(pieces)], [*_parts(pieces)], [*_present(row)], [*_order(row)]
 
 
 def _words(pieces: list[str]) -> Iterator[str]:
-    """Words, neighbours and those with one or two between; a clause's first and last words by their place."""
+    """Yield n-grams of words, skip-grams, and the first and last words of each clause."""
     words: list[str] = []
     for piece in pieces:
         words += piece if "\u3400" <= piece[0] <= "\u9fff" else [_folded(piece)]
@@ -157,14 +158,13 @@ def _parts(pieces: list[str]) -> Iterator[str]:
 
 
 def _present(row: list[frozenset[str]]) -> Iterator[str]:
-    """Which classes there are, and pairs of them."""
     present = sorted(frozenset().union(*row) - {"|"})
     yield from ("k" + name for name in present)
     yield from (f"p{word}+{other}" for word, other in itertools.combinations(present, 2))
 
 
 def _order(row: list[frozenset[str]]) -> Iterator[str]:
-    """How classes follow each other, and with which a clause begins."""
+    """Yield sequences of classes, and the classes at the start of each clause."""
     is_start = True
     following = [*row[1:], _NOTHING, _NOTHING]
     for item, second, third in zip(row, following, following[1:], strict=False):

@@ -1,4 +1,4 @@
-"""Makes the entry that a capture becomes."""
+"""Conversion of a capture into a new entry."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
 
 
 def with_speaker(text: str, captured: Captured, speaker: str | None, *, is_own: bool = False) -> str:
-    """Return what is stored of a capture: in a group, what is said of oneself names who says it.
+    """Return the text to store. In a group, a statement about the speaker gets the speaker's name as a prefix.
 
     Args:
-        is_own: A model says that it is about the speaker, even if its words don't tell.
+        is_own: A model says that it is about the speaker, even if the words don't show it.
     """
     if not speaker or captured.is_standing:
         return text
@@ -49,7 +49,7 @@ def new_entry(
     Args:
         former: The memory that it corrects.
         speaker: The speaker's name in a group.
-        text: The capture in words that can be understood alone, if they are not its own.
+        text: The capture reworded so that it can be understood without context, or None.
         is_own: A model says that it is about the speaker.
     """
     kind, priority = kind_of(captured)
@@ -57,7 +57,7 @@ def new_entry(
     if former is None or former.kind not in TYPED_KINDS:
         content = with_speaker(text or captured.text, captured, speaker, is_own=is_own)
         return NewEntry(content, stem=kind, kind=kind, priority=priority, author=Author.CAPTURE, quote=quote)
-    # a correction of a rule is a rule, and a correction of a wish is none
+    # A correction keeps the kind of the memory that it corrects.
     given_priority = priority if former.kind == kind else None
     if text is None and captured.corrects and captured.becomes:
         text = restated(former.content, captured.corrects, captured.becomes)

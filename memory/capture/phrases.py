@@ -1,6 +1,6 @@
-"""What people say around a statement: the lists in phrases.txt as expressions, by the script of a text.
+"""Phrases around statements: the lists in phrases.txt as regular expressions, by script.
 
-A list is compiled when it is first needed, so a message costs what its own script and words ask for.
+Each list is compiled at its first use, so that a message only needs the lists of its own script.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PHRASES = Path(__file__).with_name("phrases.txt")
 HAN = "\u3400-\u9fff"
 STRAIGHT = {ord("’"): "'", ord("ʼ"): "'", ord("\u00a0"): " "}
-"""Typed in many ways; of the same length, so that places in a text stay what they are."""
+"""Replacements for typographic characters. They have the same length, so that offsets stay valid."""
 _ANY_MARK = r"[,，、.:：!！…~–—-]"
 _OLD = r"(?P<old>[^,;:!?，；：。]{1,60}?)"
 _NEW = r"(?P<new>[^,;:.!?，；：。！？]{1,60})"
@@ -25,39 +25,38 @@ _NEW = r"(?P<new>[^,;:.!?，；：。！？]{1,60})"
 
 @dataclass(frozen=True)
 class Phrases:
-    """The lists of the languages that a text may be in, as one."""
+    """The phrase lists of all languages that a text may be in."""
 
     languages: tuple[Mapping[str, tuple[str, ...]], ...]
 
     @functools.cached_property
     def openers(self) -> re.Pattern[str]:
-        """What is passed over before a statement, one at a time; the group is what says that something was wrong."""
+        """Match one filler before a statement. The group `mark` is an objection."""
         openers = f"(?P<mark>{self._any('marks')})|(?:{self._any('openers')})"
         return re.compile(rf"[^\w@#/\\<*]{{0,8}}(?:{openers})(?:\s|{_ANY_MARK})*", re.IGNORECASE)
 
     @functools.cached_property
     def closers(self) -> re.Pattern[str]:
-        """What is left out at the end of a statement."""
         parted = rf"(?:[,;，；(:~–—-]+\s*|\s+|(?<=[{HAN}]))"
         return re.compile(rf"{parted}(?:{self._any('closers')})[\s.!?…,)~！？。]*$", re.IGNORECASE)
 
     @functools.cached_property
     def remember(self) -> re.Pattern[str]:
-        """How one asks to remember what follows.
+        """Match a request to remember the following text.
 
-        The groups are what asks for it on behalf of the family, and what may also ask whether somebody remembers.
+        The group `for_all` is a request for the family. The group `recalls` may also ask whether the bot remembers.
         """
         asks = f"(?P<for_all>{self._any('share')})|(?:{self._any('remember')})|(?P<recalls>{self._any('recalls')})"
         return re.compile(rf"(?:{asks})[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property
     def forget(self) -> re.Pattern[str]:
-        """How one asks to forget what follows, and not to ("vergiss nicht")."""
+        """Match a request to forget the following text, but not "vergiss nicht"."""
         return re.compile(rf"(?:{self._any('forget')})(?!\s+(?:not|nicht|pas)\b)[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property
     def objection(self) -> re.Pattern[str]:
-        """The next phrase of a message that only says that something is wrong; the group is what says so."""
+        """Match the next phrase of a message that only objects. The group `wrong` is the objection itself."""
         around = "|".join(self._any(name) for name in ("marks", "openers", "closers"))
         return re.compile(rf"\W*(?:(?P<wrong>{self._any('wrong')})|{around})", re.IGNORECASE)
 
@@ -67,44 +66,42 @@ class Phrases:
 
     @functools.cached_property
     def lists(self) -> re.Pattern[str]:
-        """Match what is a list, as the heading of what stands in it."""
         return self._anywhere("lists")
 
     @functools.cached_property
     def errands(self) -> re.Pattern[str]:
-        """Match a list of things to buy or to do, and what speaks of an entry of a list."""
+        """Match a shopping or to-do list, or a change to one."""
         return self._anywhere("errands")
 
     @functools.cached_property
     def standing(self) -> re.Pattern[str]:
-        """What makes a wish hold for good."""
         return self._anywhere("standing")
 
     @functools.cached_property
     def explicit(self) -> re.Pattern[str]:
-        """What says in so many words that something is preferred, has to be, or may not."""
+        """Match explicit words for a preference, an obligation or a prohibition."""
         return self._anywhere("explicit")
 
     @functools.cached_property
     def forbids(self) -> re.Pattern[str]:
-        """What begins a prohibition that admits of no exception (S4: "don't ever")."""
+        """Match the start of a strict prohibition (S4: "don't ever")."""
         return self._anywhere("forbids")
 
     @functools.cached_property
     def obliges(self) -> re.Pattern[str]:
-        """What begins an order to the bot (S4: "must")."""
+        """Match the start of an order to the bot (S4: "must")."""
         return self._anywhere("obliges")
 
     @functools.cached_property
     def resumes(self) -> re.Pattern[str]:
-        """What ends a prohibition: "use emojis again"."""
+        """Match the end of a prohibition: "use emojis again"."""
         return self._anywhere("resumes")
 
     def values(self, kind: str, text: str) -> re.Match[str] | None:
-        """Where `text` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
+        """Find a statement that something is no longer true. `kind` is "moves", "ends" or "corrections"."""
         folded = text.casefold()
         forms = (form for words in self.languages for form in words.get(kind, ()))
-        # most forms have a word that a text lacks: their expressions are never made
+        # Skip forms with words that the text lacks, so that their expressions are not compiled.
         likely = (form for form in forms if all(part.strip() in folded for part in re.split(r"\{\w+\}", form)))
         return next((match for form in likely if (match := _form(form).search(text))), None)
 
@@ -113,7 +110,7 @@ class Phrases:
 
     def _any(self, name: str) -> str:
         phrases = {phrase for words in self.languages for phrase in words.get(name, ())}
-        # the longest first, or "remember" would be found in "remember that"
+        # Longest first, so that "remember that" is matched before "remember".
         return "|".join(_expression(phrase) for phrase in sorted(phrases, key=len, reverse=True)) or "(?!)"
 
 
@@ -123,7 +120,7 @@ def phrases_of(text: str) -> Phrases:
 
 
 def is_abbreviation(word: str) -> bool:
-    """Whether the full stop behind `word`, in lower case, ends no sentence."""
+    """Return True if `word`, in lower case, is an abbreviation that ends in a full stop."""
     return word in _lists()[0]
 
 
@@ -135,7 +132,6 @@ def _phrases(scripts: tuple[str, ...]) -> Phrases:
 
 @functools.cache
 def _lists() -> tuple[frozenset[str], dict[str, list[dict[str, tuple[str, ...]]]]]:
-    """The abbreviations, and the lists of each language by its script."""
     abbreviations: frozenset[str] = frozenset()
     languages: dict[str, list[dict[str, tuple[str, ...]]]] = {}
     words: dict[str, tuple[str, ...]] = {}
@@ -154,7 +150,7 @@ def _lists() -> tuple[frozenset[str], dict[str, list[dict[str, tuple[str, ...]]]
 
 
 def _lines() -> Iterator[str]:
-    text = PHRASES.read_text(encoding="utf-8").replace("\n  ", " ")  # a line that is indented continues the one before
+    text = PHRASES.read_text(encoding="utf-8").replace("\n  ", " ")  # Indented lines continue the line before.
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 
@@ -168,7 +164,7 @@ def _expression(phrase: str) -> str:
 
 @functools.cache
 def _form(form: str) -> re.Pattern[str]:
-    """A form that names what holds no longer, and what does instead."""
+    """Compile a form with placeholders for the old and the new value."""
     expression = re.escape(form).replace(r"\ ", r"\s+").replace(r"\{old\}", _OLD).replace(r"\{new\}", _NEW)
     begins = r"(?<!\w)" if form[0].isalpha() and not re.match(f"[{HAN}]", form) else ""
     ends = r"(?=\s*[,;!。，！]|\s*\.?\s*$)" if form.endswith("{old}") else ""

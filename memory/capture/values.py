@@ -1,4 +1,4 @@
-"""Compares two sentences by their values: days, numbers, languages and names that stand in the same place."""
+"""Comparison of two sentences by their values: days, numbers, languages and names in the same position."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _VALUES = ("0", "MONTH", "DAY", "LANG", "name")
-"""Classes of words that are values: numbers, months, days of the week, languages, and words with a capital."""
+"""Word classes of values: numbers, months, days of the week, languages, and capitalised words."""
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def with_value(former: str, correction: str) -> str | None:
-    """Return a known sentence with the value of a correction in it: "My exam is on 15 March" for "15 March".
+    """Insert the value of a correction into a known sentence: "My exam is on 15 March" for "15 March".
 
-    None unless the correction holds a value of a shape that stands in the sentence once.
+    Return None unless the sentence contains exactly one value of the same shape.
     """
     values = [item for item in _shaped(correction, inside=True) if item[1] is not None]
     shape = [kind for _, kind in values]
@@ -37,7 +37,7 @@ def with_value(former: str, correction: str) -> str | None:
 
 
 def differ_in_value(text: str, other: str) -> bool:
-    """Return True if two sentences have the same words but for values of the same kind: "in German", "in English"."""
+    """Return True if two sentences differ only in values of the same kind: "in German", "in English"."""
     first, second = comparable(text), comparable(other)
     if len(first) != len(second) or len(first) < 2 or first == second:
         return False
@@ -48,7 +48,7 @@ def differ_in_value(text: str, other: str) -> bool:
 
 
 def _shaped(text: str, *, inside: bool) -> list[tuple[re.Match[str], str | None]]:
-    """Return the words of a text, each with its kind of value; inside: the first one may be a name, too."""
+    """Return the words of a text, each with its kind of value. With `inside` the first word may be a name too."""
     words = list(_WORD.finditer(text))
     return [(word, _kind(word.group(), is_first=not at and not inside)) for at, word in enumerate(words)]
 

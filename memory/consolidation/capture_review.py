@@ -22,7 +22,7 @@ from memory.capture.values import with_value
 from memory.errors import MemoryRefused
 from memory.facts.capture_look import stands_alone
 from memory.facts.fact import Excerpt, KnownMemory
-from memory.facts.noted import noted
+from memory.facts.learned_notices import learned_notices
 from memory.log.quoted import messages_around
 from memory.store.entry import Author, Kind, Nature, Operation, Priority, Proposal
 from memory.store.entry_rows import entries_where
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memory.clock import TimezoneLookup
     from memory.facts.capture_look import CaptureLook, CaptureVerdict
     from memory.facts.corrections import Corrections
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
     from memory.facts.learning import Learning
     from memory.facts.sharing import Sharing
     from memory.ledger.change import Change
@@ -133,7 +133,7 @@ class CaptureReview:
         lines = [
             Notice(_("Still remembered: {content}", content=unstopped(entry.content))) for entry in written.put_back
         ]
-        return [*noted(written.learned, written.change, of_family=of_family), *lines]
+        return [*learned_notices(written.learned, written.change, of_family=of_family), *lines]
 
     async def pending(self) -> list[Heard]:
         """Return the stored corrections that no model has judged yet, by message."""
@@ -183,7 +183,7 @@ class CaptureReview:
                 for capture in certain:
                     new = replace(new_entry(capture, None, heard.speaker), source_message_id=message_id)
                     learned += await self._learned(change, heard.owner, new)
-        return noted(learned, change.number, of_family=await self.sharing.includes(heard.owner))
+        return learned_notices(learned, change.number, of_family=await self.sharing.includes(heard.owner))
 
     async def _write(
         self,

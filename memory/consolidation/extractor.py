@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
     from memory.consolidation.consolidation_answer import ConsolidationAnswer
     from memory.consolidation.parts import Part
-    from memory.facts.fact_store import FactStore
+    from memory.facts.fact_learner import FactLearner
     from memory.facts.second_look import PromptFn
     from memory.store.entry import Entry
     from memory.text.tokens import TokenCounter
@@ -90,7 +90,7 @@ class Contract:
 class Extractor:
     prompt: PromptFn
     contract: Contract
-    facts: FactStore
+    facts: FactLearner
     counter: TokenCounter
     clock: Clock
     zone_of: TimezoneLookup

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory.consolidation.page_view import PageView
     from memory.consolidation.parts import Part
     from memory.facts.fact import CheckedFact, Fact
-    from memory.facts.fact_store import FactStore, Learned
+    from memory.facts.fact_learner import FactLearner, Learned
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
     from memory.store.entry import Entry
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 class FactWriter:
     """Writes what was learned of a part, and keeps MEMORY.md within its limit."""
 
-    def __init__(self, ledger: Ledger, facts: FactStore, view: PageView) -> None:
+    def __init__(self, ledger: Ledger, facts: FactLearner, view: PageView) -> None:
         self._ledger = ledger
         self._facts = facts
         self._view = view

@@ -12,7 +12,7 @@ from memory.ledger.undo import MEMORY_FILE
 
 if TYPE_CHECKING:
     from memory.buttons import Button, Keyboard
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
     from memory.store.entry import Entry
 
 UNSURE_SHOWN = 3

@@ -1,1 +1,1 @@
-"""What a model says it learned: its citation, the second look at it, and the facts that come of it."""
+"""Facts that a model extracts: citations, verification, and the entries that result."""

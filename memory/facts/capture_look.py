@@ -1,7 +1,7 @@
-"""Asks a model which sentences of a message are memories: one request for a message, before anything is live.
+"""Verification of captures: asks a model which captured sentences of a message are memories, in one request.
 
-The classifier finds sentences that look like statements. Only a reader can say if the user means them, about
-themselves and for long, or if they are a text to translate, a request, a mood or a joke.
+The classifier finds sentences that look like statements. Only a model can tell whether the user means them, or whether
+they are a text to translate, a request, a mood or a joke. second_look.py verifies the facts of a consolidation.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_MESSAGE_CHARS = 1_500
-"""Characters of the judged message that the model sees. The request that a text belongs to stands at its beginning."""
+"""Characters of the judged message that the model sees. A request about a pasted text is usually at its start."""
 MAX_REPLACED = 5
-"""Memories that one claim may replace. More of them are no judgement, and none is replaced."""
+"""Memories that one claim may replace. If a model names more, the answer is unreliable and none is replaced."""
 MAX_NEW_WORDS = 2
-"""Telling words in a claim's new wording that nobody has said."""
+"""Telling words in a claim's new wording that don't occur in the conversation."""
 MAX_TEXT_CHARS = 300
 _MIN_ALIKE = 4
 _TASK = """\
@@ -74,24 +74,28 @@ belongings; false for one about a thing or a place that is nobody's in particula
 _KINDS = {"fact": Kind.FACT, "preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.POLICY}
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _KEY_BEFORE = re.compile(r"(\d+)\W{1,6}$")
-# what begins a sentence about somebody or something that was named before
-_STANDING_FOR = frozenset({"HE", "THEY", "THIS", "NEXTONE"})
+# Words that begin a sentence about someone or something named before.
+_PRONOUNS = frozenset({"HE", "THEY", "THIS", "NEXTONE"})
 _RELATIVE = frozenset(
     "today tonight tomorrow yesterday next last heute morgen gestern übermorgen vorgestern nächste nächsten nächster "
     "nächstes letzte letzten hoy mañana ayer próximo próxima aujourd hui demain hier prochain prochaine сегодня завтра "
     "вчера послезавтра позавчера следующий следующую следующей следующем сьогодні вчора позавчора післязавтра "
     "наступний наступного наступної 今 明 昨".split()
 )
-"""Words that tell a time from the day on which they are said."""
+"""Words for a time relative to the day of the message."""
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureVerdict:
-    """What a model says of a claim.
+    """A model's verdict on a claim.
 
-    text: the claim in words that can be understood alone, or None if they are its own. kind: None if it names none.
-    is_own: in a group, it is about the person who wrote it.
+    Attributes:
+        text: The claim reworded so that it can be understood without context. None if it is unchanged.
+        kind: None if the model names none.
+        is_own: In a group, whether it is about the author of the message.
+        replaces: Indices of known memories that are no longer true if the claim is.
+        repeats: Indices of known memories with the same content.
     """
 
     is_confirmed: bool
@@ -105,11 +109,11 @@ class CaptureVerdict:
 
 
 class CaptureLook:
-    """Asks a model about claims.
+    """Asks a model to verify claims.
 
     Args:
-        ask: Asks the model.
-        is_reliable: Returns False if the judgement of the model is worth nothing.
+        ask: Sends a prompt to the model.
+        is_reliable: Whether the model passed the self-test.
     """
 
     def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
@@ -125,15 +129,15 @@ class CaptureLook:
         doubted: frozenset[int],
         seconds: float,
     ) -> dict[int, CaptureVerdict]:
-        """Return the verdicts by the places of the claims; a claim without a usable one is missing. Raises Postponed.
+        """Return the verdicts by index of the claim. Claims without a usable verdict are missing. Raises Postponed.
 
         Args:
             claims: The sentences, as typed.
-            number: The place of the judged message in the excerpt, from 1.
+            number: The number of the judged message in the excerpt, from 1.
             excerpt: The conversation around it.
-            memories: What the claims may replace or repeat.
-            doubted: The places of memories that were put aside.
-            seconds: The time for the answer.
+            memories: Memories that the claims may replace or repeat.
+            doubted: Indices of the memories that were put aside.
+            seconds: Timeout of the request.
         """
         prompt = capture_prompt(claims, number, excerpt, memories, doubted)
         deadline = asyncio.get_running_loop().time() + seconds
@@ -153,7 +157,6 @@ class CaptureLook:
 def capture_prompt(
     claims: Sequence[str], number: int, excerpt: Excerpt, memories: Sequence[KnownMemory], doubted: frozenset[int]
 ) -> str:
-    """Return the prompt about claims that were found in message `number` of an excerpt."""
     visible = {
         at: _visible(message, is_judged=at == number)
         for at, message in enumerate(excerpt.messages, 1)
@@ -190,7 +193,7 @@ def _visible(message: Message, *, is_judged: bool) -> Message:
 
 
 def details_of(answer: str) -> dict[int, Mapping[str, object]]:
-    """Return the fields of each claim in an answer, by its number. Of two objects for one claim the first counts."""
+    """Return the fields of each claim in an answer, by its number. The first object for a claim is used."""
     found: dict[int, Mapping[str, object]] = {}
     for match in _OBJECT.finditer(answer):
         with contextlib.suppress(ValueError):
@@ -208,7 +211,7 @@ def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: f
     is_usable = is_new and is_said(wording, claim, said)
     replaces = verdict.replaces if len(verdict.replaces) <= MAX_REPLACED else ()
     return CaptureVerdict(
-        # a wording that nobody has said may be another claim
+        # A rewording with other words may be another claim.
         verdict.judgement is Judgement.FOLLOWS and verdict.is_now and (is_usable or not is_new),
         verdict.judgement is Judgement.CONTRADICTS,
         wording if is_usable else None,
@@ -221,7 +224,7 @@ def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: f
 
 
 def is_said(wording: str, claim: str, said: frozenset[str]) -> bool:
-    """Return True if a new wording of a claim consists of words that were said, but for dates and a few small ones."""
+    """Return True if a rewording has only words of the conversation, except for a date and MAX_NEW_WORDS others."""
     if len(wording) > MAX_TEXT_CHARS:
         return False
     known = said | frozenset(comparable(claim))
@@ -229,14 +232,14 @@ def is_said(wording: str, claim: str, said: frozenset[str]) -> bool:
     is_dated = any("MONTH" in names for names in classes(new))
     numbers = [word for word in new if word[0].isdigit()]
     words = len(new) - len(numbers) - is_dated
-    # the day and the year of a date
+    # Up to two numbers: the day and the year of a date.
     return words <= MAX_NEW_WORDS and len(numbers) <= (2 if is_dated else 0)
 
 
 def stands_alone(text: str) -> bool:
-    """Return True if a sentence names what it is about and needs no day to be understood."""
+    """Return True if a sentence can be understood without context: it names its subject and has no relative date."""
     row = [names for names in classes(pieces_of(text)) if "|" not in names]
-    is_about_somebody = bool(row) and row[0].isdisjoint(_STANDING_FOR) and len(row) > 1
+    is_about_somebody = bool(row) and row[0].isdisjoint(_PRONOUNS) and len(row) > 1
     return is_about_somebody and _RELATIVE.isdisjoint(comparable(text))
 
 
@@ -250,7 +253,7 @@ def _telling(text: str) -> list[str]:
 
 
 def _is_known(word: str, known: frozenset[str]) -> bool:
-    """Return True if a word was said, in this or in another form."""
+    """Return True if a word is known, in this or another inflected form."""
     if word in known:
         return True
     beginning = word[: max(_MIN_ALIKE, len(word) - 3)]

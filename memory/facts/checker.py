@@ -1,7 +1,7 @@
-"""The verdict on each fact that a model gives: confirmed, unconfirmed with its doubt, or refused.
+"""Checks each extracted fact: it is confirmed, unconfirmed with a doubt, or refused.
 
-Confirmed is what stands in words that the user typed, or affirmed, AND follows from them by a second look. It fails
-closed: what nobody has looked at waits unconfirmed.
+A fact is confirmed only if it cites words that the user typed or affirmed, and a second look says that it follows from
+them. Facts that were not looked at stay unconfirmed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.facts.fact import (
-    MOST_BORROWED,
+    MAX_FOREIGN_WORDS,
     CheckedFact,
     Citation,
     CitationStatus,
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from memory.facts.second_look import SecondLook, Verdict
     from memory.messages import Message
 
-LONGEST_SOURCE = 300
-"""Characters of a message that are kept as the words that a fact was found in."""
+MAX_QUOTE_CHARS = 300
+"""Characters of a message that are stored as the quote of a fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What the user is said to want forgotten. text: what is known of it."""
+    """A request of the user to forget something, as extracted by a model. `text` is the known memory."""
 
     text: str
     citation: Citation
 
 
 class FactChecker:
-    """Checks what a model gives against a conversation. look None: nobody looks, and what needs a look waits."""
+    """Checks extracted facts against a conversation. Without a `look`, facts that need one stay unconfirmed."""
 
     def __init__(self, look: SecondLook | None) -> None:
         self._look = look
@@ -61,17 +61,22 @@ class FactChecker:
         deadline: float,
         forgetting: Sequence[Forgetting] = (),
     ) -> tuple[list[CheckedFact], list[bool]]:
-        """The facts with their verdicts, and which requests to forget the user really made. Raises Postponed."""
-        # an excerpt may hold a file of many pages, whose words are all compared
-        checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, memories) for fact in facts])
-        claims = [(at, _claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign]
-        requests = [(at, _request(item, excerpt)) for at, item in enumerate(forgetting)]
+        """Return the checked facts, and for each request to forget whether the user really made it.
+
+        Raises Postponed.
+        """
+        # An excerpt may contain a long file, so the comparison runs in a thread.
+        checked = await asyncio.to_thread(lambda: [_check_citation(fact, excerpt, memories) for fact in facts])
+        claims = [
+            (at, _fact_claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign
+        ]
+        requests = [(at, _forget_claim(item, excerpt)) for at, item in enumerate(forgetting)]
         typed = [(at, claim) for at, claim in requests if claim is not None]
         asked = [claim for _, claim in (*claims, *typed)]
         verdicts = await self._look.look(asked, excerpt, memories, deadline) if self._look is not None else {}
-        # of what was asked the facts come first, the requests to forget behind them
+        # The claims are the facts, followed by the requests to forget.
         for place, (at, _) in enumerate(claims):
-            checked[at] = _judged(checked[at], verdicts.get(place), excerpt, memories)
+            checked[at] = _apply_verdict(checked[at], verdicts.get(place), excerpt, memories)
         follows = {
             at
             for place, (at, _) in enumerate(typed, len(claims))
@@ -80,8 +85,8 @@ class FactChecker:
         return checked, [at in follows for at in range(len(forgetting))]
 
 
-def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> CheckedFact:
-    """A fact with what its citation alone tells; where nothing speaks against it a look decides."""
+def _check_citation(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> CheckedFact:
+    """Check the citation of a fact. If it has no doubt afterwards, the second look decides."""
     at, quote = None, None
     if fact.citation is not None and fact.citation.quote.strip():
         at, quote = find_source(fact.citation, excerpt.messages), fact.citation.quote
@@ -94,27 +99,27 @@ def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> Che
         case CitationStatus.VERIFIED if at is not None:
             checked = CheckedFact(fact, message=message, number=at + 1, quote=quote)
         case _:
-            # nothing cited, or in no message's words: a look at all of them may find the one that says it
+            # There is no valid citation. The second look at all messages may find the source.
             checked = CheckedFact(fact)
     everything = (*excerpt.before, *excerpt.messages)
     own = [memory.text for memory in memories] + [message.speaker for message in everything if message.speaker]
     borrowed = len(foreign_words(fact.text, everything, own))
-    if borrowed <= MOST_BORROWED and (borrowed == 0 or checked.number is not None):
+    if borrowed <= MAX_FOREIGN_WORDS and (borrowed == 0 or checked.number is not None):
         return checked
-    if checked.number is None and borrowed > MOST_BORROWED:
+    if checked.number is None and borrowed > MAX_FOREIGN_WORDS:
         return replace(checked, is_foreign=True)
     return replace(checked, doubt=Doubt.FOREIGN_WORDS)
 
 
-def _request(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
-    """The claim that the user asked to forget something, in words that they typed; None where they typed none such."""
+def _forget_claim(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
+    """Return the claim that the user asked to forget something, or None if the user didn't type the quote."""
     at = typed_source(forgetting.citation, excerpt.messages)
     if at is None:
         return None
     return Claim(f"Forget: {forgetting.text}", number=at + 1, quote=forgetting.citation.quote)
 
 
-def _claim(checked: CheckedFact) -> Claim:
+def _fact_claim(checked: CheckedFact) -> Claim:
     fact = checked.fact
     text = f"{fact.person}: {fact.text}" if fact.person else fact.text
     since = f" (since {fact.since})" if fact.since else ""
@@ -122,10 +127,10 @@ def _claim(checked: CheckedFact) -> Claim:
     return Claim(f"{text}{since}{until}", fact.subject, checked.number, checked.quote)
 
 
-def _judged(
+def _apply_verdict(
     checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, memories: Sequence[KnownMemory]
 ) -> CheckedFact:
-    """A fact as a look has it. What is a sentence of the user's, word for word, needs none."""
+    """Apply the verdict of the second look. A fact that is the user's own sentence needs none."""
     if verdict is None:
         return checked if is_own_sentence(checked) else replace(checked, doubt=Doubt.NOT_CHECKED)
     checked = replace(
@@ -141,26 +146,25 @@ def _judged(
             return replace(checked, doubt=Doubt.UNCLEAR if checked.number else Doubt.NO_SOURCE)
     if checked.number is not None:
         return checked
-    return _sourced(checked, verdict.number, excerpt.messages)
+    return _add_source(checked, verdict.number, excerpt.messages)
 
 
-def _sourced(checked: CheckedFact, number: int | None, messages: Sequence[Message]) -> CheckedFact:
-    """A fact that cited nothing, with the message that a look names for it."""
+def _add_source(checked: CheckedFact, number: int | None, messages: Sequence[Message]) -> CheckedFact:
     if number is None or not 1 <= number <= len(messages):
         return replace(checked, doubt=Doubt.NO_SOURCE)
     message = messages[number - 1]
     if status_of(messages, number - 1) is not CitationStatus.VERIFIED:
         return replace(checked, doubt=Doubt.NO_SOURCE)
-    return replace(checked, message=message, number=number, quote=message.content[:LONGEST_SOURCE])
+    return replace(checked, message=message, number=number, quote=message.content[:MAX_QUOTE_CHARS])
 
 
 def is_own_sentence(checked: CheckedFact) -> bool:
-    """Whether a fact is what the user typed, word for word: a whole message or a whole sentence of it."""
+    """Return True if a fact is a whole message of the user, or a whole sentence of one, verbatim."""
     message, quote = checked.message, checked.quote
     if message is None or quote is None or message.role is not Role.USER or "?" in quote or "？" in quote:
         return False
     if not same_words(checked.fact.text, quote):
         return False
-    # a part of a sentence may say the opposite: "I like cranes" of "I wish I could say that I like cranes"
+    # Part of a sentence may mean the opposite: "I like cranes" in "I wish I could say that I like cranes".
     whole = (message.content, *(sentence for sentence, _ in sentences(message.content)))
     return any(same_words(quote, text) for text in whole)

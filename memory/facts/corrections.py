@@ -1,7 +1,8 @@
 """Finds the memories that a new statement may correct, without a model.
 
-`doubted` is used before a model has judged: it names only what the statement's own words point at, since that leaves
-the prompts at once. `comparable` is what the model chooses from: it takes in more, also what is in another language.
+`doubted` returns the memories that leave the prompts before a model has judged, so it is strict and goes by the words
+of the statement. `comparable` returns the memories that a model chooses from, so it is broad and includes memories in
+other languages.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, Priority
 from memory.store.entry_rows import CURRENT, entries_where
 from memory.text.classes import classes, pieces_of
+from memory.text.query_terms import QueryTerms
 from memory.text.same_words import comparable
-from memory.text.sought import QueryTerms
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
 MAX_COMPARABLE = 60
-"""Memories that a model is shown next to what it judges."""
+"""Memories that are shown to the judging model."""
 MAX_DOUBTED = 3
 """Memories that one statement may keep out of the prompts before it is judged."""
 MIN_SHARED = 0.5
-"""The share of telling words, of the longer of two sentences, from which one corrects the other."""
+"""Minimum share of common telling words, of the longer sentence, for one sentence to correct the other."""
 MIN_SHARED_IN_TALK = 0.25
-"""The same for a memory that the talk has just been about."""
+"""The same for memories that the conversation has just been about."""
 _MAX_ALIKE = 15
-# what makes a rule of what it is about
-_OF_A_RULE = frozenset({"NEVER", "ALWAYS", "NOT", "FROMNOW", "ANYMORE", "PLEASE"})
-_OF_NEGATION = frozenset({"NEVER", "NOT"})
+# Words of a rule that don't belong to its subject.
+_RULE_WORDS = frozenset({"NEVER", "ALWAYS", "NOT", "FROMNOW", "ANYMORE", "PLEASE"})
+_NEGATIONS = frozenset({"NEVER", "NOT"})
 _KINDS = (*TYPED_KINDS, Kind.NOTE)
 _IS_RULE = f"(e.kind = '{Kind.POLICY}' OR (e.kind = '{Kind.PREFERENCE}' AND e.priority = '{Priority.HIGH}'))"
 
@@ -49,19 +50,18 @@ class Corrections:
         self._search = search
 
     async def rules(self, owner: str) -> list[Entry]:
-        """Return the rules of an owner that hold, the newest first."""
         where = f"{_IS_RULE} AND {CURRENT} AND e.archived_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?"
         return await entries_where(self._database.rows, where, (owner, MAX_COMPARABLE))
 
     async def ended_by(self, owner: str, sentence: str) -> list[Entry]:
-        """Return the rules that a sentence such as "use emojis again" ends: those most of whose words it repeats."""
+        """Return the rules that a sentence such as "use emojis again" ends, judged by common words."""
         rules = await self.rules(owner)
-        return [rule for rule in rules if _repeated(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
+        return [rule for rule in rules if _repeated_share(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
 
     async def doubted(
         self, owner: str, capture: Captured, in_talk: Collection[int] = (), messages: Sequence[int] = ()
     ) -> list[Entry]:
-        """Return the memories that a statement surely speaks against.
+        """Return the memories that a statement surely contradicts.
 
         Args:
             in_talk: Ids of memories that the last answer stated.
@@ -72,7 +72,7 @@ class Corrections:
             return [rule for rule in rules if differ_in_value(rule.content, capture.text)][:MAX_DOUBTED]
         if not capture.may_replace:
             return []
-        pool = await self._alike(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
+        pool = await self._find_similar(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
         if capture.corrects is not None:
             former = QueryTerms(capture.corrects)
             holding = [
@@ -84,18 +84,18 @@ class Corrections:
         return [best[2]] if best is not None and best[0] > 0 else []
 
     async def comparable(self, owner: str, texts: Sequence[str], doubted: Collection[int] = ()) -> list[Entry]:
-        """Return what a model compares with `texts`: all rules, what shares words, what was put aside, the newest."""
-        alike = await self._alike(owner, texts, doubted, (), also_doubted=True)
+        """Return the memories to compare with `texts`: rules, similar, doubted and newest memories."""
+        alike = await self._find_similar(owner, texts, doubted, (), also_doubted=True)
         newest = await entries_where(
             self._database.rows,
-            f"e.kind IN ({_listed(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
+            f"e.kind IN ({_sql_list(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
             (owner, MAX_COMPARABLE),
         )
         first = [entry for entry in alike if entry.id in doubted]
         every = {entry.id: entry for entry in (*first, *await self.rules(owner), *alike, *newest)}
         return list(every.values())[:MAX_COMPARABLE]
 
-    async def _alike(
+    async def _find_similar(
         self,
         owner: str,
         texts: Sequence[str],
@@ -104,7 +104,7 @@ class Corrections:
         *,
         also_doubted: bool = False,
     ) -> list[Entry]:
-        """Return the memories that share words with `texts`, have one of the ids, or are from one of the messages."""
+        """Return the memories that share words with `texts`, have one of the ids, or cite one of the messages."""
         found: dict[int, float] = {}
         for text in texts:
             only = Filter(kinds=_KINDS, current=True)
@@ -113,13 +113,13 @@ class Corrections:
         entries = await entries_where(
             self._database.rows,
             "(e.id IN (SELECT value FROM json_each(?)) OR e.source_message_id IN (SELECT value FROM json_each(?)))"
-            f" AND e.kind IN ({_listed(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
+            f" AND e.kind IN ({_sql_list(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
             (json.dumps([*found, *ids]), json.dumps([*messages]), owner),
         )
         return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
 
     async def from_message(self, session_id: str, text: str) -> list[Entry]:
-        """Return what was captured of the newest message of a session's conversation that says just `text`."""
+        """Return the captures of the session's newest message that is exactly `text`."""
         return await entries_where(
             self._database.rows,
             f"e.author = '{Author.CAPTURE}' AND {CURRENT} AND e.source_message_id = (SELECT min(o.id) FROM messages m"
@@ -131,8 +131,8 @@ class Corrections:
 
     @staticmethod
     def _rating(entry: Entry, capture: Captured, in_talk: Collection[int], messages: Sequence[int]) -> float:
-        """Return how surely a statement corrects a memory that it does not name; 0 if it is not sure."""
-        shared = min(_shared(entry.content, capture.text), _shared(capture.text, entry.content))
+        """Return the certainty that a statement corrects a memory that it doesn't name, or 0."""
+        shared = min(_shared_share(entry.content, capture.text), _shared_share(capture.text, entry.content))
         is_in_talk = entry.id in in_talk or entry.source_message_id in messages
         if is_in_talk and capture.leans_on_talk and with_value(entry.content, capture.text) is not None:
             return 2 + shared
@@ -140,7 +140,7 @@ class Corrections:
 
 
 def may_contradict(rule: str, other: str) -> bool:
-    """Return True if two rules have the same words but for a value or a "never". Only a reader can tell for sure."""
+    """Return True if two rules differ only in a value or a negation, so that they may contradict each other."""
     if differ_in_value(rule, other):
         return True
     one, two = _forbids(rule), _forbids(other)
@@ -149,27 +149,25 @@ def may_contradict(rule: str, other: str) -> bool:
 
 
 def _forbids(rule: str) -> bool:
-    return any(not _OF_NEGATION.isdisjoint(_classes_of(word)) for word in comparable(rule))
+    return any(not _NEGATIONS.isdisjoint(_classes_of(word)) for word in comparable(rule))
 
 
 def _subject(rule: str) -> list[str]:
-    """Return the words of what a rule is about."""
-    return [word for word in comparable(rule) if word not in STOP_WORDS and _OF_A_RULE.isdisjoint(_classes_of(word))]
+    return [word for word in comparable(rule) if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(_classes_of(word))]
 
 
 def _says(entry: Entry, value: str | None) -> bool:
-    """Return True if a memory has a value already."""
-    return value is not None and _shared(value, entry.content) == 1
+    return value is not None and _shared_share(value, entry.content) == 1
 
 
-def _shared(text: str, other: str) -> float:
-    """Return the share of the telling words of `text` that stand in `other`."""
+def _shared_share(text: str, other: str) -> float:
+    """Return the share of the telling words of `text` that `other` contains."""
     sought = QueryTerms(text)
     return len(sought.term_counts(other)) / len(sought.terms) if sought.terms else 0.0
 
 
-def _repeated(rule: str, sentence: str) -> float:
-    """Return the share of what a rule is about that stands in a sentence, in any form of the words."""
+def _repeated_share(rule: str, sentence: str) -> float:
+    """Return the share of a rule's subject that a sentence contains, in any inflected form."""
     words = _subject(rule)
     said = comparable(sentence)
     found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
@@ -180,5 +178,5 @@ def _classes_of(word: str) -> frozenset[str]:
     return next(classes(pieces_of(word)), frozenset())
 
 
-def _listed(kinds: Sequence[str]) -> str:
+def _sql_list(kinds: Sequence[str]) -> str:
     return ", ".join(f"'{kind}'" for kind in kinds)

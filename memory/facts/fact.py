@@ -1,4 +1,4 @@
-"""What a model says it learned, the evidence that it gives, and whether that stands in what it was shown."""
+"""Facts, their citations, and the search for the cited message in a conversation."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from memory.messages import Message
     from memory.store.entry import Entry, Kind
 
-MOST_BORROWED = 1
-"""Telling words that only a foreign text has and that may be chance, such as another form of a word."""
-
-BEGINNING, END = 120, 200
-"""How much of a long text is shown: what it is about, and what it ends with, such as a question."""
+MAX_FOREIGN_WORDS = 1
+"""Telling words that occur only in foreign text. One may be chance, such as another form of a word."""
+MAX_START_CHARS, MAX_END_CHARS = 120, 200
+"""Characters from the start and the end of a long text. The end often contains the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a model gives as evidence. message: its number in the prompt, from 1; None where it named none."""
+    """A model's evidence. `message` is the number in the prompt, from 1, or None if the model named none."""
 
     message: int | None
     quote: str
@@ -39,7 +38,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something learned: subject, statement, kind, since and until when, and the evidence."""
+    """A fact as extracted by a model, with its evidence. `person` is the group member that it is about."""
 
     subject: str
     text: str
@@ -47,12 +46,12 @@ class Fact:
     since: date | None = None
     until: date | None = None
     citation: Citation | None = None
-    person: str | None = None  # whom it is about, where several people speak
+    person: str | None = None
     nature: Nature = Nature.STATE
 
 
 class Doubt(StrEnum):
-    """Why a fact is not confirmed, in the words for a person, to be translated where they are shown."""
+    """Why a fact is not confirmed, as a text for the user. It is translated when it is shown."""
 
     NOT_CHECKED = N_("I have not checked it yet")
     NO_SOURCE = N_("you did not say so in these words")
@@ -66,16 +65,21 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A stretch of conversation that facts are checked against, its messages numbered from 1."""
+    """A part of a conversation that facts are checked against.
+
+    Attributes:
+        messages: The messages, numbered from 1 in prompts.
+        before: The messages before them, as context for pronouns. They can't be cited.
+    """
 
     messages: Sequence[Message]
     zone: ZoneInfo
-    before: Sequence[Message] = ()  # just before, for who "she" is; no source
+    before: Sequence[Message] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class KnownMemory:
-    """A memory that a new fact may replace or say again. entry None: a line of MEMORY.md that a person wrote."""
+    """A memory that a new fact may replace or repeat. `entry` is None for a line of MEMORY.md that a person wrote."""
 
     text: str
     subject: str | None = None
@@ -84,17 +88,26 @@ class KnownMemory:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFact:
-    """A fact with what came of checking it."""
+    """A fact with the result of its check.
+
+    Attributes:
+        is_foreign: Whether only foreign text says it. Then it is not stored at all.
+        message: The message that says it, if known.
+        number: The number of that message in the excerpt, from 1.
+        is_past: Whether it is no longer true.
+        replaces: Memories that are no longer true if the fact is.
+        repeats: Memories with the same content.
+    """
 
     fact: Fact
     doubt: Doubt | None = None
-    is_foreign: bool = False  # only a foreign text says so: it is not stored at all
-    message: Message | None = None  # the one that says it, where that is known
-    number: int | None = None  # its place in the excerpt
+    is_foreign: bool = False
+    message: Message | None = None
+    number: int | None = None
     quote: str | None = None
-    is_past: bool = False  # it no longer holds
-    replaces: Sequence[KnownMemory] = field(default=())  # these no longer hold if it does
-    repeats: Sequence[KnownMemory] = field(default=())  # these say the same
+    is_past: bool = False
+    replaces: Sequence[KnownMemory] = field(default=())
+    repeats: Sequence[KnownMemory] = field(default=())
 
 
 class CitationStatus(StrEnum):
@@ -104,10 +117,10 @@ class CitationStatus(StrEnum):
 
 
 def find_source(citation: Citation, messages: Sequence[Message]) -> int | None:
-    """The place of the message that a citation is from; None where no message holds its quote."""
+    """Return the index of the cited message, or None if no message contains the quote."""
     named = None if citation.message is None else citation.message - 1
-    # models count wrongly: where the named message does not hold the quote, the nearest one that the user typed and
-    # that holds it counts
+    # Models miscount. If the named message doesn't contain the quote, use the nearest one that does, preferably one
+    # that the user typed.
     nearest = _nearest_first(named, len(messages))
     holding = [at for at in nearest if is_quoted_from(citation.quote, messages[at].content)]
     verified = (at for at in holding if status_of(messages, at) is CitationStatus.VERIFIED)
@@ -115,13 +128,16 @@ def find_source(citation: Citation, messages: Sequence[Message]) -> int | None:
 
 
 def typed_source(citation: Citation, messages: Sequence[Message]) -> int | None:
-    """The place of the message that a citation is from, if the user typed it; None otherwise."""
+    """Return the index of the cited message if the user typed it, otherwise None."""
     at = find_source(citation, messages)
     return at if at is not None and is_typed(messages[at]) else None
 
 
 def status_of(messages: Sequence[Message], at: int) -> CitationStatus:
-    """What a message is worth as a source. Whether an answer affirms what was said before it is a model's to judge."""
+    """Return the status of a message as a source.
+
+    An answer is verified if the user replied to it. A model judges whether the reply agrees.
+    """
     message = messages[at]
     if message.role is Role.USER:
         return CitationStatus.VERIFIED if is_typed(message) else CitationStatus.FOREIGN
@@ -140,7 +156,7 @@ def is_foreign(message: Message) -> bool:
 
 
 def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
-    """Telling words of `text` that only foreign messages hold, but `own` ones such as names: no look overrules them."""
+    """Return the telling words of `text` that occur only in foreign messages, except for those in `own` texts."""
     foreign = _telling("\n".join(message.content for message in messages if is_foreign(message)))
     shared = _telling(text) & foreign if foreign else foreign
     if not shared:
@@ -159,7 +175,7 @@ def _telling(text: str) -> frozenset[str]:
 
 def _nearest_first(named: int | None, count: int) -> Iterator[int]:
     if named is None or not 0 <= named < count:
-        # the newest first: that is what a model cites that names no number
+        # Newest first, since a model without a number usually cites a recent message.
         yield from range(count - 1, -1, -1)
         return
     yield named
@@ -167,13 +183,14 @@ def _nearest_first(named: int | None, count: int) -> Iterator[int]:
 
 
 def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
-    """The messages, a line each, under their days.
+    """Format messages, a line each, under headings with their days in `zone`.
 
-    Each comes with its number for the answer, or None; zone: of the days.
+    Args:
+        messages: Pairs of the number for citations, or None, and the message.
     """
     lines: list[str] = []
     for day, of_day in itertools.groupby(messages, key=lambda line: line[1].created_at.astimezone(zone).date()):
-        # one line a day: a time before each message would be most of what the model reads
+        # A heading per day costs fewer tokens than a time before each message.
         lines.append(f"[{day:%A} {day}]")
         for number, message in of_day:
             who = message.speaker or message.role.value
@@ -184,10 +201,14 @@ def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -
 
 
 def one_line(text: str) -> str:
-    """A text in one line of a prompt, without secrets."""
+    """Return a text in one line and without secrets."""
     return " ".join(without_secrets(text).split())
 
 
 def shortened(text: str) -> str:
-    plain = one_line(text)  # masked before it is cut: half a key is no longer known for one
-    return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"
+    plain = one_line(text)  # Mask before cutting, since half a key is not recognised.
+    return (
+        plain
+        if len(plain) <= MAX_START_CHARS + MAX_END_CHARS
+        else f"{plain[:MAX_START_CHARS]} … {plain[-MAX_END_CHARS:]}"
+    )

@@ -1,4 +1,7 @@
-"""Typed memories (S4): what is new is written, what is known reinforced, what is corrected superseded; workflows."""
+"""Writes typed memories and workflows (S4): adds new ones, reinforces known ones, supersedes corrected ones.
+
+These come from commands, tools and captures. Facts of a consolidation are written by fact_learner.py.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.facts.fact_store import Learned
+from memory.facts.fact_learner import Learned
 from memory.messages import storable
 from memory.search.search import Filter
 from memory.store.entry import (
@@ -34,15 +37,15 @@ if TYPE_CHECKING:
     from memory.search.search import Search
     from memory.store.database import Database
 
-ALIKE = 10
-"""Memories that are looked at for one in the same words."""
-MOST_STEPS = 50
+MAX_SIMILAR = 10
+"""Memories that are compared with the wording of a new one."""
+MAX_STEPS = 50
 _NUMBERED = re.compile(r"(?:^|\s)\d{1,2}[.)]\s+")
 _SEPARATED = re.compile(r"\s*(?:;|\n|→|->)\s*")
 
 
 class Learning:
-    """Learns typed memories, each in one transaction that one undo takes back."""
+    """Learns typed memories, each in one transaction, so that it can be undone as a whole."""
 
     def __init__(self, database: Database, search: Search, ledger: Ledger) -> None:
         self._database = database
@@ -50,10 +53,14 @@ class Learning:
         self._ledger = ledger
 
     async def learn(self, owner: str, new: NewEntry, replaces: str | None = None, *others: str) -> Learned:
-        """Write a memory in a change of its own. replaces, others: the names of those that it supersedes.
+        """Write a memory in a separate change.
 
-        What is known in the same words is reinforced, and its decay begins anew; what is not confirmed changes nothing
-        of it. Raises MemoryRefused for what may not be stored, a scope that is no pattern, and a name that nothing has.
+        If a memory with the same wording exists, it is reinforced instead, unless the new one is unconfirmed. Raises
+        MemoryRefused for forbidden content, an invalid scope or an unknown name.
+
+        Args:
+            replaces: The name of the memory that it supersedes.
+            others: Names of further memories that it supersedes.
         """
         async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
             learned = await self.learn_in(change, owner, new, replaces)
@@ -64,64 +71,64 @@ class Learning:
         return replace(learned, change=change.number)
 
     async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
-        """Write a memory as a part of a change; what is refused leaves the rest of the change as it was."""
+        """Write a memory as a part of a change. A refusal doesn't affect the rest of the change."""
         new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
-        former = await _replaceable(change, replaces) if replaces else None
-        # looked for in here, so that two who say the same at once don't write it twice
-        entry = await self._known(owner, new)
-        waiting = await self._waiting(owner, new) if entry is None else None
+        former = await _find_replaceable(change, replaces) if replaces else None
+        # Search within the change, so that concurrent requests don't write the same memory twice.
+        entry = await self._find_known(owner, new)
+        waiting = await self._find_unconfirmed(owner, new) if entry is None else None
         if new.unconfirmed is not None and (same := entry or waiting) is not None:
             return Learned(same, known=True)
         if entry is not None:
-            return await _known_again(change, entry, former, new)
+            return await _reinforce(change, entry, former, new)
         if waiting is not None:
-            return await _confirmed(change, waiting, former, new)
+            return await _confirm(change, waiting, former, new)
         if former is None:
             return Learned(await change.add(new))
-        # the kind that nobody gave is that of what is replaced
+        # FACT is the default kind, so the kind of the replaced memory is used instead.
         new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
         return Learned(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
-        """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
-        entry = next(iter(await self._saying(owner, content)), None)
+        """Reinforce the memory with this wording and return it, or None if there is none."""
+        entry = next(iter(await self._find_by_wording(owner, content)), None)
         if entry is None:
             return None
         async with self._ledger.change(owner, Operation.LEARN, Author.USER) as change:
             return await change.reinforce(entry)
 
-    async def _known(self, owner: str, new: NewEntry) -> Entry | None:
-        return _like(new, await self._saying(owner, new.content))
+    async def _find_known(self, owner: str, new: NewEntry) -> Entry | None:
+        return _same_kind_and_scope(new, await self._find_by_wording(owner, new.content))
 
-    async def _waiting(self, owner: str, new: NewEntry) -> Entry | None:
-        saying = await self._saying(owner, new.content, current=False)
-        return _like(new, [entry for entry in saying if entry.unconfirmed is not None])
+    async def _find_unconfirmed(self, owner: str, new: NewEntry) -> Entry | None:
+        saying = await self._find_by_wording(owner, new.content, current=False)
+        return _same_kind_and_scope(new, [entry for entry in saying if entry.unconfirmed is not None])
 
-    async def _saying(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
-        """The typed memories in just these words, archived ones too. current: only those that hold."""
+    async def _find_by_wording(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
+        """Return the typed memories with this wording, including archived ones. `current` excludes past ones."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
-        ids = await self._search.scores(content, owner, only, ALIKE)
+        ids = await self._search.scores(content, owner, only, MAX_SIMILAR)
         if not ids:
             return []
         entries = await entries_where(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
         return [entry for entry in entries if wording(entry.content) == wording(content)]
 
 
-def _like(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
+def _same_kind_and_scope(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
     return next((e for e in entries if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
 
-async def _confirmed(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> Learned:
-    """What waited holds now, by the words that are cited for it."""
+async def _confirm(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> Learned:
+    """Confirm an unconfirmed entry, with the new wording and quote."""
     entry = await change.confirm(await change.rewrite(waiting, new.content, quote=new.quote))
     if former is not None and await change.is_current(former):
         entry = await change.supersede_by_known(former, entry)
     return Learned(entry, superseded=former)
 
 
-async def _known_again(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
-    """Reinforce what is known; where it is to replace another memory, it takes that one's place."""
-    # said with more weight than before, such as by the user and not by the model, it gets that weight
+async def _reinforce(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
+    """Reinforce a known entry, and supersede `former` with it."""
+    # A higher priority, or the user's own statement of a model's memory, raises its weight.
     values = new.priority or default_priority(new.kind)
     priority = min(values, Priority(entry.priority), key=PRIORITY_RANK.__getitem__)
     weightier = priority != entry.priority or (new.trusted and not entry.trusted)
@@ -133,7 +140,7 @@ async def _known_again(change: Change, entry: Entry, former: Entry | None, new: 
     return Learned(await change.reinforce(entry), known=not weightier, superseded=superseded)
 
 
-async def _replaceable(change: Change, name: str) -> Entry:
+async def _find_replaceable(change: Change, name: str) -> Entry:
     former = await change.find(name)
     if former.superseded_by is not None:
         raise MemoryRefused(_("{name} was superseded already: replace the one that took its place.", name=former.name))
@@ -150,11 +157,12 @@ class Procedures:
     async def save(
         self, owner: str, name: str, task: str, steps: Sequence[str], author: Author, *, success: bool | None = None
     ) -> Entry:
-        """Write a workflow, or its new steps; what is known of its successes stays. Raises MemoryRefused.
+        """Write a workflow, or replace its steps and keep its record. Raises MemoryRefused.
 
-        success: how a run of it went, recorded in the same change; None: there was none.
+        Args:
+            success: The result of a run, which is recorded in the same change. None if there was no run.
         """
-        plain, content = _plain(steps), workflow_text(task, steps)
+        plain, content = _clean_steps(steps), workflow_text(task, steps)
         async with self._ledger.change(owner, Operation.LEARN, author) as change:
             holder = await change.holder(name)
             if holder is None:
@@ -167,7 +175,7 @@ class Procedures:
             return entry if success is None else await change.record_run(entry, success=success)
 
     async def record(self, owner: str, name: str, author: Author, *, success: bool) -> Entry:
-        """Count a run of a workflow; a run is a use, and makes it stronger. Raises MemoryRefused for an unknown one."""
+        """Record a run of a workflow, which also reinforces it. Raises MemoryRefused for an unknown one."""
         async with self._ledger.change(owner, Operation.RECORD, author) as change:
             entry = await change.find(name)
             if entry.kind != Kind.WORKFLOW:
@@ -177,28 +185,28 @@ class Procedures:
 
 
 def steps_of(text: str) -> tuple[str, ...]:
-    """Return the steps of a workflow that is told in one text: by their numbers, lines or semicolons, or else one."""
+    """Split a text into the steps of a workflow, at numbers, lines, arrows or semicolons."""
     for pattern in (_NUMBERED, _SEPARATED):
-        # what stands before the first number is the task
+        # The text before the first number is the task.
         parts = [" ".join(part.split()) for part in pattern.split(text)]
         steps = [part for part in (parts[1:] if pattern is _NUMBERED else parts) if part]
         if len(steps) > 1:
-            return tuple(steps[:MOST_STEPS])
+            return tuple(steps[:MAX_STEPS])
     return (" ".join(text.split()),)
 
 
 def workflow_text(task: str, steps: Sequence[str]) -> str:
-    """A workflow in one text. Raises MemoryRefused for too few or too many steps."""
-    numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_plain(steps), 1))
+    """Return a workflow as one text. Raises MemoryRefused for too few or too many steps."""
+    numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_clean_steps(steps), 1))
     return f"{task.strip()}: {numbered}" if task.strip() else numbered
 
 
-def _plain(steps: Sequence[str]) -> list[str]:
+def _clean_steps(steps: Sequence[str]) -> list[str]:
     plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
     if not plain:
         raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
-    if len(plain) > MOST_STEPS:
-        raise MemoryRefused(f"A workflow has at most {MOST_STEPS} steps, and this one has {len(plain)}: split it.")
+    if len(plain) > MAX_STEPS:
+        raise MemoryRefused(f"A workflow has at most {MAX_STEPS} steps, and this one has {len(plain)}: split it.")
     return plain
 
 

@@ -1,7 +1,7 @@
-"""The second look: another call of a model reads each claim beside the words that it cites: does it follow?
+"""The second look: another model call that verifies whether each claim follows from the words that it cites.
 
-Code can say that a quote stands where it is said to stand. Whether a sentence follows from it, whether a "why not"
-affirms, what takes the place of what: that only a reader can judge, so a model is asked, once for all claims of a part.
+Code can check that a quote is in the cited message. Only a model can judge whether a claim follows from it, whether a
+"why not" agrees, and which memory it replaces. One request covers all claims of a part.
 """
 
 from __future__ import annotations
@@ -32,20 +32,19 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 PromptFn = Callable[[str, float], Awaitable[Completion]]
-"""Asks a model, which has so many seconds for it, and gives its answer. Raises whatever stops it."""
+"""Sends a prompt to a model with a timeout in seconds, and returns its answer."""
 
-BEFORE = 10
-"""Messages before the cited one that are shown, for who "she" is, what was asked and what is spoken of."""
-WHOLE = 600
-"""Characters of a message that are shown whole."""
-LEAST_SECONDS = 2.0
-"""With less time left nobody is asked, and the claims wait."""
-PAUSE = 60.0
-"""Seconds after a failure in which nobody is asked: a model that is down must not hold up one conversation after the
-other."""
+MAX_MESSAGES_BEFORE = 10
+"""Messages before the cited one, as context for pronouns and questions."""
+MAX_WHOLE_CHARS = 600
+"""A longer message is shortened."""
+MIN_SECONDS = 2.0
+"""If less time is left, the model is not asked and the claims wait."""
+PAUSE_SECONDS = 60.0
+"""Pause after a failure, so that a model that is down doesn't delay one conversation after the other."""
 
-MOST_WRONG = 1
-"""Wrong answers of the twelve with which a model still passes."""
+MAX_WRONG = 1
+"""Maximum number of wrong answers in the self-test of twelve claims."""
 
 _TASK = """\
 You check what a memory program is about to keep about its user. Read the messages, and decide for each numbered claim:
@@ -99,7 +98,7 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is looked at. number: that of the message that it cites, from 1; None: any message may say it."""
+    """A statement to verify. `number` is that of the cited message, from 1. None means any message."""
 
     text: str
     subject: str = ""
@@ -109,7 +108,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a look says. number: the message that says it. replaces, repeats: places in what is known, from 0."""
+    """A model's verdict on a claim.
+
+    Attributes:
+        number: The number of the message that says it, from 1.
+        is_now: Whether the claim is still true.
+        replaces: Indices of known memories that are no longer true if the claim is.
+        repeats: Indices of known memories with the same content.
+    """
 
     judgement: Judgement
     number: int | None = None
@@ -128,7 +134,7 @@ async def answered(ask: PromptFn, prompt: str, deadline: float, failed: str) -> 
             return await ask(prompt, deadline - asyncio.get_running_loop().time())
     except (Postponed, ContentFiltered):
         raise
-    except Exception as error:  # noqa: BLE001  # whatever stops the model: what asks goes on without it
+    except Exception as error:  # noqa: BLE001  # The caller continues without an answer.
         log.warning(failed, error=in_english(error) or type(error).__name__)
         return None
 
@@ -138,44 +144,45 @@ async def always() -> bool:
 
 
 class SecondLook:
-    """Has a model look at claims. Nobody is asked for a while after a failure.
+    """Asks a model to verify claims, with a pause after a failure.
 
-    is_reliable: whether the model's look is worth anything; where it is not, claims wait.
+    Args:
+        is_reliable: Whether the model passed the self-test. If not, claims wait.
     """
 
     def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
         self._ask = ask
         self._is_reliable = is_reliable
-        self._rests_until = 0.0
+        self._retry_at = 0.0
 
     async def look(
         self, claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory], deadline: float
     ) -> dict[int, Verdict]:
-        """The verdicts by the claims' places, without those that got no answer by `deadline`. Raises Postponed."""
+        """Return the verdicts by index of the claim, without claims that were not answered. Raises Postponed."""
         now = asyncio.get_running_loop().time()
-        if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
+        if not claims or not await self._is_reliable() or deadline - now < MIN_SECONDS or now < self._retry_at:
             return {}
         prompt = look_prompt(claims, excerpt, memories)
         try:
             completion = await answered(self._ask, prompt, deadline, "second_look_left_out")
-        except ContentFiltered:  # nothing is confirmed, and the next claims are asked about as usual
+        except ContentFiltered:  # It says nothing about the next claims, so there is no pause.
             log.warning("second_look_filtered", claims=len(claims))
             return {}
         if completion is None:
-            self._rests_until = asyncio.get_running_loop().time() + PAUSE
+            self._retry_at = asyncio.get_running_loop().time() + PAUSE_SECONDS
             return {}
         return parse_verdicts(completion.text, len(claims), len(memories))
 
 
 async def passes_self_test(ask: PromptFn, seconds: float) -> bool:
-    """Whether a model tells what follows from what does not. Raises whatever stops it."""
+    """Return True if a model judges the test claims correctly. Errors of the model are raised."""
     at = datetime(2026, 1, 5, 12, tzinfo=UTC)
     messages = [Message(Role.USER, text, at, provenance=Provenance.TYPED) for text in _SAID]
     claims = [Claim(text, number=number, quote=_SAID[number - 1]) for number, text, _ in CLAIMS]
     answer = await ask(look_prompt(claims, Excerpt(messages, ZoneInfo("UTC")), ()), seconds)
     verdicts = parse_verdicts(answer.text, len(claims), 0)
     follows = [at in verdicts and verdicts[at].judgement is Judgement.FOLLOWS for at in range(len(claims))]
-    return sum(result != is_true for result, (_, _, is_true) in zip(follows, CLAIMS, strict=True)) <= MOST_WRONG
+    return sum(result != is_true for result, (_, _, is_true) in zip(follows, CLAIMS, strict=True)) <= MAX_WRONG
 
 
 def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory]) -> str:
@@ -186,12 +193,12 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Kn
         words = "" if claim.number is None else f"\n   words in [{claim.number}]: {one_line(claim.quote or '')}"
         listed.append(f"{at}. {about}{one_line(claim.text)}{words}")
         for number, message in _around(claim, excerpt.messages).items():
-            # what one claim needs whole is not shortened by another
+            # If two claims show the same message, use the longer version.
             if number not in visible or len(visible[number].content) < len(message.content):
                 visible[number] = message
     parts = [_TASK]
-    if min(visible, default=1) <= BEFORE and excerpt.before:
-        # no text of others: it could talk the judge into a verdict
+    if min(visible, default=1) <= MAX_MESSAGES_BEFORE and excerpt.before:
+        # Leave out foreign text, since it may contain instructions to the judge.
         earlier = [replace(item, content=_shorter(item.content, "")) for item in excerpt.before if not is_foreign(item)]
         parts.append("## Said Before\n" + transcript(((None, item) for item in earlier), excerpt.zone))
     parts.append("## Messages\n" + transcript(sorted(visible.items()), excerpt.zone))
@@ -208,7 +215,7 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Kn
 
 
 def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verdict]:
-    """The verdicts in an answer by the claims' places, from 0. Of two on one claim the less favourable one counts."""
+    """Parse the verdicts by index of the claim, from 0. Of two verdicts on a claim the less favourable one is used."""
     verdicts: dict[int, Verdict] = {}
     for number, fields in _answers(answer):
         judgement = _judgement(str(fields.get("verdict", "")))
@@ -228,11 +235,11 @@ def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verd
 
 
 def _answers(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """The objects in an answer with the number that each is for, and what says no more than `1: follows`."""
+    """Yield claim number and fields of each object in an answer, and of bare verdicts such as `1: follows`."""
     for match in _OBJECT.finditer(answer):
         with contextlib.suppress(ValueError):
             fields = json.loads(match.group())
-            # the key that the object stands under, if it stands right before it
+            # Use the key directly before the object, if there is one.
             key = _KEY_BEFORE.search(answer, max(0, match.start() - 20), match.start())
             named = next((str(fields[name]) for name in _NUMBER_IN if name in fields), "")
             number = key[1] if key is not None else named
@@ -254,12 +261,12 @@ def _places(places: object, count: int) -> tuple[int, ...]:
 
 
 def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
-    """The cited message, the one before and the answer, by number, not foreign ones; all where none is cited."""
+    """Return the cited message and its context by number, without foreign ones. All messages if none is cited."""
     number, quote = claim.number, claim.quote or ""
     near = range(1, len(messages) + 1)
     if number is not None:
         last = number + 1 if messages[number - 1].role is Role.ASSISTANT else number
-        near = range(max(1, number - BEFORE), min(last, len(messages)) + 1)
+        near = range(max(1, number - MAX_MESSAGES_BEFORE), min(last, len(messages)) + 1)
     near_messages = ((at, messages[at - 1]) for at in near)
     return {
         at: message
@@ -271,11 +278,11 @@ def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
 
 
 def _shorter(text: str, quote: str) -> str:
-    """A long text's part around the quote, or its beginning and end."""
+    """Return the part of a long text around the quote, or its start and end."""
     plain = one_line(text)
-    if len(plain) <= WHOLE:
+    if len(plain) <= MAX_WHOLE_CHARS:
         return plain
     result = plain.casefold().find(one_line(quote).casefold()) if quote else -1
     if result < 0:
         return shortened(plain)
-    return f"… {plain[max(0, result - WHOLE // 3) : result + len(quote) + WHOLE // 3]} …"
+    return f"… {plain[max(0, result - MAX_WHOLE_CHARS // 3) : result + len(quote) + MAX_WHOLE_CHARS // 3]} …"

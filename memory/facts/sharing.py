@@ -1,8 +1,7 @@
-"""What a family shares: memories that stay their owner's, and that the others of the family may read too.
+"""Sharing of memories within a family.
 
-A memory is shared by its owner's own act alone and stands once, with its owner: what they correct is corrected for
-all, what they forget is gone for all. A model that rewrites it takes it back from the others, and so does whatever
-replaces it. Who belongs to the family stands in a table, which every query that reads for the others asks.
+Only the owner can share a memory. It is stored once, so corrections and deletions by the owner apply to all. If a model
+rewrites or replaces it, it is no longer shared. Every query for the other members checks the table `family`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Sharing:
-    """Shares memories under MEMORY_SCOPE=family; `enabled` is false without that, and then nobody reads any."""
+    """Shares memories under MEMORY_SCOPE=family. Without that setting `enabled` is False and nothing is shared."""
 
     def __init__(self, database: Database, ledger: Ledger, undo: Undo, *, enabled: bool) -> None:
         self.enabled = enabled
@@ -32,7 +31,7 @@ class Sharing:
         self._ledger = ledger
 
     async def settle(self, owners: Iterable[str]) -> None:
-        """Make these owners members of the family by the settings; whoever was let in by hand stays one."""
+        """Replace the members from the settings. Members admitted by hand stay."""
         async with self._database.transaction() as connection:
             await connection.execute("DELETE FROM family WHERE from_settings")
             await connection.executemany(
@@ -44,7 +43,7 @@ class Sharing:
         await self._database.write("INSERT INTO family (owner) VALUES (?) ON CONFLICT DO NOTHING", (owner,))
 
     async def expel(self, owner: str) -> None:
-        """Have a chat belong to the family no longer: it reads nothing of others, and they nothing of it."""
+        """Remove a chat from the family."""
         await self._database.write("DELETE FROM family WHERE owner = ?", (owner,))
 
     async def includes(self, owner: str) -> bool:
@@ -52,9 +51,10 @@ class Sharing:
         return self.enabled and bool(await self._database.value(query, (owner,)))
 
     async def share(self, owner: str, name: str, by: str) -> tuple[Entry, int | None]:
-        """Have the family know a memory, shared by the person of that name; its number for /undo.
+        """Share a memory and return it with its number for /undo. Raises MemoryRefused.
 
-        Raises MemoryRefused.
+        Args:
+            by: The name of the person who shares it.
         """
         await self._require_family(owner)
         async with self._ledger.change(owner, Operation.SHARE, Author.USER) as change:
@@ -62,7 +62,7 @@ class Sharing:
         return entry, change.number
 
     async def withdraw(self, number: int) -> tuple[Entry, int | None]:
-        """Have only its owner know the memory of that number, whoever that is, and the number by which it is undone.
+        """Stop sharing the memory with this id, of any owner. Return it with its number for undo.
 
         Raises MemoryRefused.
         """
@@ -73,13 +73,13 @@ class Sharing:
         raise MemoryRefused(_("{name} is not shared: /shared shows what is.", name=f"#{number}"))
 
     async def share_again(self, number: int) -> Undone | None:
-        """Undo the withdrawal of that number; None where it does not stand. Raises MemoryRefused."""
+        """Undo a withdrawal. Return None if there is none with this number. Raises MemoryRefused."""
         query = "SELECT o.name FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = ? AND c.operation = ?"
         owner = await self._database.value(query, (number, Operation.WITHDRAW))
         return None if owner is None else await self._undo.undo(str(owner), number, is_withdrawal=True)
 
     async def unshare(self, owner: str, name: str) -> Entry:
-        """Have only its owner know a memory. Raises MemoryRefused."""
+        """Stop sharing a memory. Raises MemoryRefused."""
         await self._require_family(owner)
         async with self._ledger.change(owner, Operation.SHARE, Author.USER) as change:
             entry = await change.find(name)
@@ -88,19 +88,19 @@ class Sharing:
             return await change.unshare(entry)
 
     async def shared(self, owner: str, limit: int = 1_000) -> list[Entry]:
-        """What the family knows, newest first, as a chat may see it: nothing for one that is not of it."""
+        """Return the shared memories, newest first. Empty if the chat doesn't belong to the family."""
         if not await self.includes(owner):
             return []
         return await self._shared("true ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", limit)
 
     async def by_others(self, owner: str, limit: int) -> list[Entry]:
-        """What others of the family have shared with a chat, newest first."""
+        """Return the memories that other members share with a chat, newest first."""
         if not await self.includes(owner):
             return []
         return await self._shared("o.name <> ? ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", owner, limit)
 
     async def _shared(self, where: str, *parameters: object) -> list[Entry]:
-        # of the family's own chats only: who was turned away shares nothing any more
+        # Memories of removed members are no longer shared.
         shared = f"e.shared_at IS NOT NULL AND {LIVE} AND o.name IN (SELECT owner FROM family)"
         return await entries_where(self._database.rows, f"{shared} AND {where}", parameters)
 

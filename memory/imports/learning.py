@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memory.consolidation.parts import Part
     from memory.facts.checker import FactChecker
     from memory.facts.fact import CheckedFact
-    from memory.facts.fact_store import FactStore
+    from memory.facts.fact_learner import FactLearner
     from memory.ledger.ledger import Ledger
     from memory.messages import Message
     from memory.store.database import Database
@@ -76,7 +76,7 @@ class ImportLearning:
         self,
         database: Database,
         ledger: Ledger,
-        facts: FactStore,
+        facts: FactLearner,
         extractor: Extractor,
         checker: FactChecker,
         spent_today: Callable[[], Awaitable[int]],

@@ -1,1 +1,1 @@
-"""What came and what is to be sent, and what is kept for it: buttons, notices, chats that moved."""
+"""Inbox and outbox of the channels, pruning of old rows, and chats that get a new id."""

@@ -1,4 +1,4 @@
-"""A chat gets another id from its channel: all that is kept of it goes along, at once or not at all."""
+"""Migration of a chat to a new id in one transaction, after its channel has changed the id."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
     from memory.log.sessions import Address
-    from memory.service.preferences import PreferenceStore
+    from memory.runtime.preferences import PreferenceStore
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 
 _OF_CHAT = "({0} = :former OR substr({0}, 1, length(:former) + 1) = :former || ':')"
 _RENAMED = ":present || substr({0}, length(:former) + 1)"
-# the tables that tell whether there is anything of an owner
-_KEPT = ("entries", "conversations", "media", "changes", "notices", "reminders")
-# the channel counts the messages of the new chat anew: an old number would mean another message there
-_IDS_ARE_VOID = {
+# Tables that show whether an owner has any data.
+_OWNER_TABLES = ("entries", "conversations", "media", "changes", "notices", "reminders")
+# Message ids of the old chat are invalid in the new chat, where they may belong to other messages.
+_CLEARED_IDS = {
     "inbox": ", message_id = NULL",
     "outbox": ", reply_to = NULL, preview_id = NULL, message_ids ="
     " (SELECT json_group_array('former ' || value) FROM json_each(message_ids))",
@@ -33,7 +33,7 @@ _IDS_ARE_VOID = {
 
 
 class ChatMigration:
-    """Moves a chat to another id. The owner's number stays, so no memory is rewritten."""
+    """Moves a chat to another id. The owner's id stays, so memories are not rewritten."""
 
     def __init__(self, database: Database, files: MarkdownFiles, preferences: PreferenceStore, clock: Clock) -> None:
         self._database = database
@@ -42,15 +42,15 @@ class ChatMigration:
         self._clock = clock
 
     async def known(self, channel: str) -> dict[str, str]:
-        """The chats of a channel that have got another id: the former one, and the present one."""
+        """Return the new id of each migrated chat of a channel, by its former id."""
         rows = await self._database.rows("SELECT former, present FROM moves WHERE channel = ?", (channel,))
         return {row["former"]: row["present"] for row in rows}
 
     async def move(self, former: Address, present: Address) -> bool:
         """Move a chat's sessions, log, memory, files, reminders, mail, preferences and access to another id.
 
-        What was moved already stays as it is. False where the new id has a memory of its own: nothing is mixed.
-        Raises StoreError; then nothing was moved.
+        Return True if it is moved, now or earlier, and False if the new id already has data, which is not mixed. Raises
+        StoreError if nothing was moved.
         """
         if former.chat_id in await self.known(former.channel):
             return True
@@ -59,7 +59,7 @@ class ChatMigration:
             if await _is_taken(connection, names):
                 log.warning("chat_not_moved", former=former.owner, present=present.owner, reason="it has a memory")
                 return False
-            # sessions and owners get their new keys before the rows that refer to them do
+            # Sessions and owners get their new keys before the rows that refer to them.
             await connection.execute("PRAGMA defer_foreign_keys = ON")
             await _move_rows(connection, names)
             await move_reminders(connection, former.owner, present.owner)
@@ -71,7 +71,7 @@ class ChatMigration:
                 "INSERT INTO moves (channel, former, present, at) VALUES (?, ?, ?, ?)",
                 (former.channel, former.chat_id, present.chat_id, now_text(self._clock)),
             )
-            # last: a move that is repeated since this could not be committed finds them there
+            # Move the files last. If the commit fails, the next attempt finds them at the new place.
             await self._files.move(former.owner, present.owner)
         self._preferences.forget(former.owner, present.owner)
         await self._database.private.reload()
@@ -80,14 +80,14 @@ class ChatMigration:
 
 async def _is_taken(connection: aiosqlite.Connection, names: dict[str, str]) -> bool:
     of_present = "owner_id = (SELECT id FROM owners WHERE name = :present)"
-    questions = [f"EXISTS (SELECT 1 FROM {table} WHERE {of_present})" for table in _KEPT]
+    questions = [f"EXISTS (SELECT 1 FROM {table} WHERE {of_present})" for table in _OWNER_TABLES]
     questions.append("EXISTS (SELECT 1 FROM conversations WHERE session_id = :present)")
     (row,) = await connection.execute_fetchall(f"SELECT {' OR '.join(questions)}", names)
     return bool(row[0])
 
 
 async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) -> None:
-    # a session there is empty: it was only opened, and perhaps made private
+    # A session of the new chat is empty, but may have been made private.
     await connection.execute(
         "UPDATE sessions SET private = 1 WHERE id = :former"
         " AND EXISTS (SELECT 1 FROM sessions WHERE id = :present AND private)",
@@ -103,11 +103,11 @@ async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) ->
     )
     for table in ("conversations", "inbox", "outbox", "set_aside", "usage", "media"):
         await connection.execute(
-            f"UPDATE {table} SET session_id = {_RENAMED.format('session_id')}{_IDS_ARE_VOID.get(table, '')}"
+            f"UPDATE {table} SET session_id = {_RENAMED.format('session_id')}{_CLEARED_IDS.get(table, '')}"
             f" WHERE {_OF_CHAT.format('session_id')}",
             names,
         )
-    # the messages that they name have other numbers in the new chat
+    # Their message ids are invalid in the new chat.
     for table in ("previews", "reactions"):
         await connection.execute(f"DELETE FROM {table} WHERE {_OF_CHAT.format('session_id')}", names)
     await connection.execute("UPDATE OR REPLACE family SET owner = :present WHERE owner = :former", names)

@@ -1,4 +1,4 @@
-"""Inbox and outbox: what was received and not yet answered, what was answered and not yet sent."""
+"""Inbox and outbox of a channel: received updates until they are answered, and replies until they are sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
-from memory.service.preferences import chat_of
+from memory.runtime.preferences import chat_of
 from memory.store.button_rows import ASKED, PLACED, Buttons, OutgoingReply, placed, put_reply
 from memory.store.private import EMPTY
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 
-# an update that is known by its number or by its message is passed over; a row's own number must be free
+# Skips updates with a known update id or message id. The row id must be free.
 _INSERT = """
     INSERT INTO inbox (id, channel, update_id, session_id, payload, message_id, new_message, received_at, attempts, run)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -36,51 +36,73 @@ _INSERT = """
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update to store."""
+    """An update to store.
+
+    Attributes:
+        payload: JSON.
+        message_id: The channel's id of the message.
+        new_message: The same id if the update is a new message and not an edit.
+        begins: Whether work on it begins at once, so that the first attempt is counted with it.
+        makes_private: Whether it starts a private talk.
+    """
 
     update_id: int
     session_id: str
-    payload: str  # as JSON
-    message_id: str | None = None  # the channel's id of the message that it is about
-    new_message: str | None = None  # the same, where the update brings a message and is not an edit of one
-    begins: bool = False  # work on it begins at once, so that this attempt is counted with it
-    makes_private: bool = False  # what comes after it is said in private
+    payload: str
+    message_id: str | None = None
+    new_message: str | None = None
+    begins: bool = False
+    makes_private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """An update that waits for its turn."""
+    """An update that waits for its turn.
+
+    Attributes:
+        held: Whether it waits for the user's next message after /stop.
+        attempts: Number of runs of the program that were killed while they worked on it.
+        is_lost: Whether it was sent in a private talk and lost by a restart.
+    """
 
     id: int
     update_id: int
     session_id: str
     payload: str
-    held: bool  # it waits for the user's next message (/stop)
-    received_at: datetime  # stored at
-    attempts: int = 0  # runs of the program that were killed while they worked on it
-    is_lost: bool = False  # sent in a private talk, and lost by a restart
+    held: bool
+    received_at: datetime
+    attempts: int = 0
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent."""
+    """A reply that waits to be sent.
+
+    Attributes:
+        preview_id: The message that it replaces.
+        message_ids: The messages of the chunks that were sent.
+        silent: Send without a sound.
+        asks: The placeholder of the answer's input field, if it is a question to be answered by a reply.
+        receiver: The only user who may see it, or None for all.
+    """
 
     id: int
     session_id: str
     text: str
     reply_to: str | None
-    preview_id: str | None  # the message whose place it takes
-    message_ids: tuple[str, ...]  # of the chunks that were sent
+    preview_id: str | None
+    message_ids: tuple[str, ...]
     keyboard: PlacedKeyboard = ()
     has_document: bool = False
-    silent: bool = False  # it comes without a sound
-    asks: str | None = None  # it is a question answered by a reply, and this stands where the answer is written
-    receiver: str | None = None  # who alone is to see it
+    silent: bool = False
+    asks: str | None = None
+    receiver: str | None = None
 
 
 @dataclass(slots=True)
-class _Unkept:
-    """An update that could not be written down yet, with the row that it is to have."""
+class _Unstored:
+    """An update that could not be stored yet, with its future row."""
 
     update: Received
     item: InboxItem
@@ -88,37 +110,38 @@ class _Unkept:
 
 
 class Mailbox:
-    """The mail of one channel.
+    """The inbox and outbox of one channel.
 
-    What can't be kept, as on a full disk, waits in memory and is worked on all the same. It is not confirmed to the
-    channel, which sends it again to a program that was killed meanwhile.
+    Updates that can't be stored, for example on a full disk, are held in memory and processed. They are not confirmed
+    to the channel, so that it sends them again if the program is killed.
     """
 
     def __init__(self, database: Database, channel: str, clock: Clock) -> None:
         self._database = database
         self._channel = channel
         self._clock = clock
-        # tells the attempts of this run of the program from those of runs before it
+        # Distinguishes the attempts of this run of the program from those of earlier runs.
         self._run = secrets.token_hex(8)
-        self._unkept: dict[int, _Unkept] = {}
+        self._unstored: dict[int, _Unstored] = {}
         self._keeping = asyncio.Lock()
-        # held until the words of a private update are in memory: see `_write`
+        # Held until the text of a private update is in memory, see `_write`.
         self._writing_private = asyncio.Lock()
-        # sessions that become private by an update that is still to be worked on, with its number
+        # Sessions with an unprocessed update that makes them private, and its update id.
         self._expected_private: dict[str, int] = {}
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
-        """Keep updates, each once: Telegram sends again what a crash kept from being confirmed.
+        """Store updates, each update and each message once.
 
-        Each message once too: a proxy or a server that was set up anew may send it under another number. Raises
-        StoreError where they can't be kept and must not be confirmed: then they wait in memory.
+        Telegram repeats updates that were not confirmed, and a new proxy or server may repeat a message under another
+        update id. Raises StoreError if the updates can't be stored. They are then held in memory and must not be
+        confirmed.
         """
         new = list(updates)
         if not new:
             return
-        if self._unkept:
-            # behind what waits already, so that the order stays
+        if self._unstored:
+            # Append them to those in memory, to keep the order.
             await self._hold_in_memory(new)
             await self.keep()
             return
@@ -132,12 +155,14 @@ class Mailbox:
     async def _write(
         self, received: Sequence[tuple[int | None, Received, datetime]], states: Sequence[tuple[str, int]] = ()
     ) -> None:
-        """Write updates down, each with its number where it has one; of what is said in private the file has no word.
+        """Store updates. The text of private ones is stored in the in-memory database only.
 
-        states: other states than that of an update that has just come, by number.
+        Args:
+            received: Row ids or None, updates, and times of receipt.
+            states: Pairs of state and row id, for updates that are no longer new.
         """
         private = [update.update_id for _, update, _ in received if await self._is_private(update)]
-        # a row in the file whose words are not in memory yet looks like one that a restart has lost
+        # Without the lock, a row in the file without text in memory would look as if a restart had lost it.
         async with self._writing_private if private else contextlib.nullcontext():
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(_INSERT, [self._row(*item, private) for item in received])
@@ -157,7 +182,7 @@ class Mailbox:
             return True
         if await self._database.private.database_of(session_id) is not self._database:
             return True
-        # an edit of what was said in a private talk that is over
+        # An edit of a message from a private talk that has ended.
         query = "SELECT 1 FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND payload = ?"
         about = (self._channel, session_id, update.message_id, EMPTY)
         is_edit = update.new_message is None and update.message_id is not None
@@ -171,34 +196,34 @@ class Mailbox:
         return {row["update_id"]: row["id"] for row in rows}
 
     async def keep(self) -> None:
-        """Write what waits in memory to the database. Raises StoreError where that still fails."""
+        """Store the updates that wait in memory. Raises StoreError if that still fails."""
         async with self._keeping:
-            # a state may change while it is being written
-            written = [(unkept, unkept.state) for unkept in self._unkept.values()]
+            # A state may change during the write.
+            written = [(unstored, unstored.state) for unstored in self._unstored.values()]
             if not written:
                 return
             await self._write(
-                [(unkept.item.id, unkept.update, unkept.item.received_at) for unkept, _ in written],
-                [(state, unkept.item.id) for unkept, state in written if state != "queued"],
+                [(unstored.item.id, unstored.update, unstored.item.received_at) for unstored, _ in written],
+                [(state, unstored.item.id) for unstored, state in written if state != "queued"],
             )
-            for unkept, _ in written:
-                del self._unkept[unkept.update.update_id]
-        for unkept, state in written:
-            if unkept.state != state:  # meanwhile
-                await self._set_state([unkept.item.id], unkept.state)
+            for unstored, _ in written:
+                del self._unstored[unstored.update.update_id]
+        for unstored, state in written:
+            if unstored.state != state:
+                await self._set_state([unstored.item.id], unstored.state)
 
     async def _hold_in_memory(self, updates: Iterable[Received]) -> None:
-        new = [update for update in updates if update.update_id not in self._unkept]
+        new = [update for update in updates if update.update_id not in self._unstored]
         known = await self._ids_of(update.update_id for update in new)
-        # the numbers that their rows will get: behind all that AUTOINCREMENT has given
+        # Their future row ids follow those that AUTOINCREMENT has assigned.
         last = int(await self._database.value("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'") or 0)
-        last = max([last, *(unkept.item.id for unkept in self._unkept.values())])
-        before = known.keys() | self._unkept.keys()
-        for number, update in enumerate((unkept for unkept in new if unkept.update_id not in before), last + 1):
+        last = max([last, *(unstored.item.id for unstored in self._unstored.values())])
+        before = known.keys() | self._unstored.keys()
+        for number, update in enumerate((unstored for unstored in new if unstored.update_id not in before), last + 1):
             item = InboxItem(
                 number, update.update_id, update.session_id, update.payload, held=False, received_at=self._clock()
             )
-            self._unkept[update.update_id] = _Unkept(update, item)
+            self._unstored[update.update_id] = _Unstored(update, item)
 
     def _row(
         self, item_id: int | None, update: Received, received_at: datetime, private: Collection[int] = ()
@@ -209,17 +234,16 @@ class Mailbox:
         return (*values, update.new_message, to_text(received_at), *attempt)
 
     def finished(self, ids: Iterable[int]) -> None:
-        """Mark updates that wait in memory as answered; the log has their turn."""
         self._set_in_memory(set(ids), "done")
 
     def _set_in_memory(self, ids: set[int], state: str) -> None:
-        for unkept in self._unkept.values():
-            if unkept.item.id in ids and unkept.state != "done":
-                unkept.state = state
-                unkept.item = replace(unkept.item, held=state == "held")
+        for unstored in self._unstored.values():
+            if unstored.item.id in ids and unstored.state != "done":
+                unstored.state = state
+                unstored.item = replace(unstored.item, held=state == "held")
 
     async def waiting(self, but: Collection[int] = ()) -> list[InboxItem]:
-        """Updates that no turn has finished, oldest first. but: without those of these ids."""
+        """Return the unfinished updates, oldest first, except for the ids in `but`."""
         rows = await self._database.rows(
             "SELECT * FROM inbox WHERE channel = ? AND state <> 'done'"
             " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
@@ -228,7 +252,7 @@ class Mailbox:
         private = {row["id"] for row in rows if row["payload"] == EMPTY}
         payloads = await self._private_payloads(private)
         if private - payloads.keys():
-            # perhaps they are just being written: only what is missing after that is lost
+            # They may just be being written. If they are still missing afterwards, they are lost.
             async with self._writing_private:
                 payloads = await self._private_payloads(private)
         inbox_items = [
@@ -245,32 +269,34 @@ class Mailbox:
             for r in rows
         ]
         left_out = set(but)
-        unkept = [
-            unkept.item for unkept in self._unkept.values() if unkept.state != "done" and unkept.item.id not in left_out
+        unstored = [
+            unstored.item
+            for unstored in self._unstored.values()
+            if unstored.state != "done" and unstored.item.id not in left_out
         ]
-        return inbox_items + unkept
+        return inbox_items + unstored
 
     async def count_attempt(self, ids: Iterable[int]) -> None:
-        """Count that work on updates begins, once in a run of the program: the next run then knows what ended it."""
-        these = json.dumps(list(ids))
+        """Count an attempt for updates, once per run, so that the next run knows which update killed the program."""
+        id_list = json.dumps(list(ids))
         uncounted = "id IN (SELECT value FROM json_each(?)) AND run IS NOT ?"
-        # asked first, since a read waits for no disk, and most were counted when they were kept
-        if await self._database.value(f"SELECT EXISTS (SELECT 1 FROM inbox WHERE {uncounted})", (these, self._run)):
+        # Most were counted when they were stored. A read is cheaper than a write.
+        if await self._database.value(f"SELECT EXISTS (SELECT 1 FROM inbox WHERE {uncounted})", (id_list, self._run)):
             await self._database.write(
                 f"UPDATE inbox SET attempts = attempts + 1, run = ? WHERE {uncounted}",
-                (self._run, these, self._run),
+                (self._run, id_list, self._run),
                 first=True,
             )
 
     async def take_back_attempts(self) -> None:
-        """Take back the attempts of this run: it ends in order, and not by what it worked on."""
+        """Undo the attempts of this run at an orderly shutdown."""
         await self._database.write(
             "UPDATE inbox SET attempts = attempts - 1, run = NULL WHERE channel = ? AND state <> 'done' AND run = ?",
             (self._channel, self._run),
         )
 
     async def said_before(self, item: InboxItem, message_id: str) -> str | None:
-        """The payload of the newest other update about the message that `item` edits; None when there is none."""
+        """Return the payload of the last update before `item` about the same message, or None."""
         row = await self._database.row(
             "SELECT id, payload FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND id < ?"
             " ORDER BY id DESC LIMIT 1",
@@ -288,8 +314,8 @@ class Mailbox:
         return {row["id"]: row["payload"] for row in await memory.rows(query, (json.dumps(numbers),))}
 
     async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
-        """Replace a waiting update's text by that of an edit, which is finished with that."""
-        # what only waits in memory has no row yet to correct
+        """Replace the text of a waiting update by an edit, and finish the edit."""
+        # Updates in memory have no row yet.
         await self.keep()
         corrected = "UPDATE inbox SET payload = ? WHERE id = ? AND payload <> ?"
         for memory in self._database.private.databases()[1:]:
@@ -299,7 +325,7 @@ class Mailbox:
             await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
 
     async def set_aside(self, update: Received, answer: str) -> None:
-        """Store, once, an update that can't be read, and put the answer to its sender into the outbox."""
+        """Store an unreadable update once, and put an answer to its sender into the outbox."""
         now = now_text(self._clock)
         payload = EMPTY if await self._is_private(update) else update.payload
         async with self._database.transaction() as connection:
@@ -312,15 +338,15 @@ class Mailbox:
                 await put_reply(connection, update.session_id, OutgoingReply(self._channel, answer), self._clock())
 
     async def previews(self) -> dict[str, str]:
-        """By session: the message that shows the beginning of an answer whose turn was never committed."""
+        """Return the preview message of each session with a turn that was never committed."""
         return dict(await self._message_ids("previews"))
 
     async def keep_preview(self, session_id: str, message_id: str) -> None:
-        """Remember the message that is to become the reply, until a turn of the session is committed with it."""
+        """Store the message that previews the reply, until a turn of the session is committed."""
         await self._keep_message_id("previews", session_id, message_id)
 
     async def reactions(self) -> list[tuple[str, str]]:
-        """The messages that a reaction of ours may stand at, by session and the channel's id."""
+        """Return session and id of the messages that may have a reaction by the bot."""
         return await self._message_ids("reactions")
 
     async def keep_reaction(self, session_id: str, message_id: str) -> None:
@@ -341,20 +367,16 @@ class Mailbox:
         await self._database.write(statement, (self._channel, session_id, message_id))
 
     async def hold(self, ids: Iterable[int]) -> None:
-        """Let updates wait for the user's next message, also over a restart."""
+        """Hold updates until the user's next message, also across restarts."""
         await self._set_state(ids, "held")
 
     async def done(self, ids: Iterable[int]) -> None:
-        """Updates that need no turn, or whose turn could not be committed, are finished."""
         finished = set(ids)
         await self._end_expected_private(finished)
         await self._set_state(finished, "done")
 
     async def _end_expected_private(self, finished: Collection[int]) -> None:
-        """What was to make a session private has by now, or did not, where its update is among the finished ones.
-
-        An answer to anything else, such as a /status meanwhile, tells nothing of it.
-        """
+        """Stop expecting sessions to become private if the update that makes them private is finished."""
         if self._expected_private:
             sessions = {update: session_id for session_id, update in self._expected_private.items()}
             for update, number in (await self._ids_of(sessions)).items():
@@ -362,14 +384,14 @@ class Mailbox:
                     self._expected_private.pop(sessions[update], None)
 
     async def _set_state(self, ids: Iterable[int], state: str) -> None:
-        these = set(ids)
-        self._set_in_memory(these, state)
-        # their rows are not there yet: `keep` writes them with their state
-        these -= {unkept.item.id for unkept in self._unkept.values()}
-        if these:
+        remaining = set(ids)
+        self._set_in_memory(remaining, state)
+        # Updates in memory have no row yet. `keep` stores them with their state.
+        remaining -= {unstored.item.id for unstored in self._unstored.values()}
+        if remaining:
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(
-                    "UPDATE inbox SET state = ? WHERE id = ? AND state <> 'done'", [(state, i) for i in these]
+                    "UPDATE inbox SET state = ? WHERE id = ? AND state <> 'done'", [(state, i) for i in remaining]
                 )
 
     async def answer(
@@ -386,10 +408,13 @@ class Mailbox:
         unasked: bool = False,
         receiver: str | None = None,
     ) -> None:
-        """Put a text that belongs to no turn into the outbox, and finish the updates that it answers.
+        """Put a text outside of a turn into the outbox, and finish the updates that it answers.
 
-        replaces: the message that it takes the place of. asker: who alone may press its buttons. unasked: it answers
-        nobody, so it comes without a sound where the chat wants that. receiver: who alone is to see it.
+        Args:
+            replaces: The message that it replaces.
+            asker: The only user who may press its buttons.
+            unasked: It is a notice and not an answer, so it is silent if the chat prefers that.
+            receiver: The only user who may see it.
         """
         await self.keep()
         finished = set(inbox_ids)
@@ -399,7 +424,7 @@ class Mailbox:
         silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"
         database = await self._database.private.database_of(session_id)
-        # the file records that the mail is answered, and none of its words
+        # The file only records that the mail is answered, without its text.
         if database is not self._database:
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(
@@ -416,13 +441,12 @@ class Mailbox:
                 )
 
     async def document(self, item: OutboxItem) -> Document | None:
-        """The file that goes with a reply that waits; None where it was forgotten meanwhile."""
         database = self._database.private.database_with(item.id)
         row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
         return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))
 
     async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
-        """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""
+        """Return the provenance of the answer that was sent as the given message. FOREIGN if it is unknown."""
         for database in self._database.private.databases():
             provenance = await database.value(
                 "SELECT coalesce(m.provenance, 'typed') FROM outbox o"
@@ -461,8 +485,13 @@ class Mailbox:
         *,
         terminated: bool = False,
     ) -> None:
-        """A reply was sent or given up (`failure`). message_ids: of its chunks; terminated: its session is over."""
-        if terminated:  # before the reply is settled: what a crash leaves between the two is tried again
+        """Mark a reply as sent, or as given up if there is a `failure`.
+
+        Args:
+            message_ids: The messages of its chunks.
+            terminated: Whether the session has ended.
+        """
+        if terminated:  # Before the reply is settled, so that a crash between the two is retried.
             await self._database.write(
                 "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)
             )

@@ -1,4 +1,4 @@
-"""What comes and goes: how much of it there is, and what is kept for a while only. The log is none of it."""
+"""Deletion of old mail, usage and reminders, and row counts for metrics. The log is never pruned."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from memory.store.entry_rows import LIVE
 if TYPE_CHECKING:
     from memory.store.database import Database
 
-KEPT = timedelta(days=30)
-"""Long after Telegram would send an update again (a day), and long enough to look into what went wrong."""
+RETENTION = timedelta(days=30)
+"""Telegram repeats updates for a day. The rest of the time is for the analysis of problems."""
 
 _PAST_REMINDERS = (
     "reminders WHERE state NOT IN ('waiting', 'telling')"
     " AND max(coalesce(next_at, ''), coalesce(told_for, created_at)) < ?"
-    # what was offered for a memory's date stays: it is offered once
+    # Reminders offered for a memory's date stay, so that they are offered only once.
     " AND entry_id IS NULL"
 )
 
 
 class Pruning:
-    """Deletes what is older than KEPT. Mail that waits stays, however old it is."""
+    """Deletes rows older than RETENTION, except for waiting mail."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def prune(self) -> int:
-        before = to_text(self._clock() - KEPT)
+        before = to_text(self._clock() - RETENTION)
         gone = 0
         async with self._database.transaction() as connection:
             for old in (
@@ -48,7 +48,7 @@ class Pruning:
 
 @dataclass(frozen=True, slots=True)
 class TableCounts:
-    """Numbers of an installation at one moment. memories: live entries by their kind."""
+    """Row counts for metrics. `memories` counts live entries by kind."""
 
     inbox: int
     outbox: int

@@ -1,1 +1,1 @@
-"""Photos, files and recordings: what was sent besides words, by reference, with the text that is in it."""
+"""Photos, files and recordings, stored by reference together with their extracted text."""

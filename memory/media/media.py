@@ -1,4 +1,4 @@
-"""What was sent besides words: kept by reference, with the text that was found in it. The channel keeps the bytes."""
+"""Media that users sent, stored by reference together with their extracted text. The channel stores the bytes."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
     from memory.store.database import Database, Row
 
-LONGEST_NAME = 80
-"""Characters of a file's name that are shown; whoever sends it chooses it freely."""
-_SHOWN_AS_GAP = str.maketrans("[]\n\r\t", "()   ")
+MAX_NAME_CHARS = 80
+"""Characters of a file name to show. The sender can choose any name."""
+_NAME_REPLACEMENTS = str.maketrans("[]\n\r\t", "()   ")
 
 
 class MediaKind(StrEnum):
-    """What something is that was sent besides words, in the words that people and models are told."""
+    """The kind of a file. The values are shown to users and models."""
 
     PHOTO = "photo"
     DOCUMENT = "document"
     VOICE = "voice message"
     AUDIO = "recording"
     VIDEO_NOTE = "video note"
-    OTHER = "file"  # nobody here can read it; its name says what it is
+    OTHER = "file"  # A file that can't be read.
 
     @property
     def is_spoken(self) -> bool:
-        """Whether it is heard, and not read or seen."""
         return self in (MediaKind.VOICE, MediaKind.AUDIO, MediaKind.VIDEO_NOTE)
 
     @property
     def is_own_voice(self) -> bool:
-        """Whether whoever sends it has recorded it while sending, so that the words are the sender's own."""
+        """Return True if the sender recorded it in the chat, so that the words are the sender's own."""
         return self in (MediaKind.VOICE, MediaKind.VIDEO_NOTE)
 
 
@@ -56,21 +55,28 @@ _NAMELESS = {
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """A file as its channel knows it."""
+    """A file on its channel.
+
+    Attributes:
+        file_id: The id for downloads.
+        unique_id: An id that stays the same if the file is sent again.
+        size: Size in bytes, if known.
+        quoted: Whether it belongs to the message that the user replied to.
+    """
 
     kind: MediaKind
     channel: str
-    file_id: str  # it is fetched by this
-    unique_id: str  # the same however often it is sent
+    file_id: str
+    unique_id: str
     name: str | None = None
     mime_type: str | None = None
-    size: int | None = None  # bytes, where that is told
-    quoted: bool = False  # it came with the message that is answered, not with the answer
+    size: int | None = None
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file that is known by a number. about: what was found when it was read; None: that was not done yet."""
+    """A stored file with its number. `about` describes its contents, or is None if it was not read yet."""
 
     id: int
     file: MediaFile
@@ -78,19 +84,19 @@ class Media:
 
     @property
     def shown(self) -> str:
-        """What it is called before a model, such as `document 13: offer.pdf`."""
+        """Return its label for a model, such as `document 13: offer.pdf`."""
         return f"{self.file.kind} {self.id}{f': {self.name}' if self.file.name else ''}"
 
     @property
     def name(self) -> str:
-        """Its name as it may be shown, or what it is in the language that is spoken."""
-        plain = " ".join((self.file.name or "").translate(_SHOWN_AS_GAP).split())
-        return plain[:LONGEST_NAME] or _(_NAMELESS[self.file.kind])
+        """Return its cleaned name, or a description of its kind in the user's language."""
+        plain = " ".join((self.file.name or "").translate(_NAME_REPLACEMENTS).split())
+        return plain[:MAX_NAME_CHARS] or _(_NAMELESS[self.file.kind])
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text that is read on its own. label: which one it is, such as `page 3`."""
+    """A part of a document. `label` names it, such as `page 3`."""
 
     label: str
     text: str
@@ -110,14 +116,14 @@ class MediaStore:
         self._owners: dict[str, bool] = {}
 
     async def has_any(self, owner: str) -> bool:
-        """Whether the owner has ever sent any; asked at every turn, so it is remembered."""
+        """Return True if the owner has ever sent media. The result is cached, since every turn asks."""
         if owner not in self._owners:
             query = "SELECT 1 FROM media m JOIN owners o ON o.id = m.owner_id WHERE o.name = ? LIMIT 1"
             self._owners[owner] = await self._database.value(query, (owner,)) is not None
         return self._owners[owner]
 
     async def keep(self, session: Session, file: MediaFile) -> Media:
-        """The media of that file, known from now on; the same one however often it is sent to a session."""
+        """Store a file and return it. If it was sent to the session before, return the same number."""
         database = await self._database.private.database_of(session.id)
         async with database.transaction() as connection:
             await connection.execute(
@@ -145,7 +151,7 @@ class MediaStore:
         return Media(row["id"], file, row["about"])
 
     async def get(self, owner: str, media_id: int, session_id: str) -> Media | None:
-        """One by its number; None where the owner has none of that number that may be seen in a session."""
+        """Return a file by number, or None if it isn't the owner's or isn't visible in the session."""
         database = self._database.private.database_with(media_id)
         row = await database.row(
             "SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ?"
@@ -155,7 +161,7 @@ class MediaStore:
         return _media(row) if row is not None else None
 
     async def learn(self, media: Media, about: str, parts: Sequence[Part]) -> Media:
-        """Keep what was found in it; what was found before is replaced."""
+        """Store the description and the text of a file. They replace earlier ones."""
         async with self._database.private.database_with(media.id).transaction() as connection:
             await connection.execute("DELETE FROM media_parts WHERE media_id = ?", (media.id,))
             await connection.executemany(
@@ -181,7 +187,11 @@ class MediaStore:
     async def search(
         self, owner: str, query: str, limit: int, session_id: str, media_id: int | None = None
     ) -> list[FoundPart]:
-        """The parts that fit a query, best first, those of the private talk before; of all, or of one document."""
+        """Return the parts of documents that match a query, best first, with those of a private talk first.
+
+        Args:
+            media_id: Search only this document. None means all.
+        """
         terms = query_terms(query)
         found: list[FoundPart] = []
         for database in reversed(self._database.private.databases()):
@@ -194,7 +204,7 @@ class MediaStore:
                 " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) AND (? IS NULL OR m.session_id = ?)"
                 " ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
                 (
-                    # the owner is a word of the row, so that the index itself finds an owner's parts
+                    # The owner is an indexed word, so that the index finds only the owner's parts.
                     f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))',
                     *(media_id, media_id, *self._only(database, session_id), limit),
                 ),
@@ -203,7 +213,7 @@ class MediaStore:
         return found[:limit]
 
     def _only(self, database: Database, session_id: str) -> tuple[str | None, str | None]:
-        """The one session whose media may be seen: what was sent in private only where it was sent; None: any."""
+        """Return the SQL parameters that limit media of a private talk to its session. None means no limit."""
         only = None if database is self._database else session_id
         return only, only
 

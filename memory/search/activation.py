@@ -1,9 +1,9 @@
-"""Activation: which typed memories stand in a request without anybody asking (S4).
+"""Activation: selects the typed memories that are put into a prompt without a search (S4).
 
-Layer A, the baseline: every policy, architecture and preference of at least high priority. Layer B, the context: what
-fits the message at any age, ranked by relevance, then what is strong enough. Layer C: the workflows for the task.
-Only what is trusted activates: what a foreign text may have brought in would speak in every later request. The layers
-share one budget of tokens: A fills it first, then what of B fits the message, then C, then what of B is merely strong.
+Layer A, the baseline, holds every policy, architecture and preference of high or critical priority. Layer B, the
+context, holds memories that match the message, ranked by relevance, then memories that are strong enough. Layer C holds
+workflows for the task. Only trusted memories activate, since foreign text would otherwise enter every later request.
+The layers share one token budget, filled in this order: A, matches of B, C, strong memories of B.
 """
 
 from __future__ import annotations
@@ -37,35 +37,34 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
 TokenCount = Callable[[str], int]
-"""How many tokens a text is to the model that reads it."""
+"""Counts the tokens of a text for the model that reads it."""
 
 BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
 MAX_VITAL = 60
-"""Vital memories in every prompt: of more the newest."""
-UNASKED_SHARE = 3
-"""The part of the tokens that the baseline leaves which what comes up unasked may take: a third."""
-CHEAPEST = 6
-"""Tokens that the shortest line costs: so many times fewer rules than the budget has are looked at."""
-STRONGEST = 32
-"""So many of the strongest memories layer B ranks, besides those that fit the message."""
-MOST_WORKFLOWS = 3
-"""Workflows of layer C (S4)."""
-FITTING_WORKFLOW = 0.4
-"""The part of the best workflow's relevance that another must have."""
-FADED_RELEVANCE = 0.85
-"""What the relevance of a faded memory counts by: of two that fit nearly as well the one that is in use comes first.
+"""Vital memories in every prompt. If there are more, the newest are used."""
+UNASKED_DIVISOR = 3
+"""Strong memories of layer B may use a third of the tokens that the baseline leaves."""
+MIN_LINE_TOKENS = 6
+"""Tokens of the shortest possible line. It bounds how many rules can fit the budget and have to be read."""
+MAX_STRONG_MEMORIES = 32
+"""Number of the strongest memories that layer B ranks, in addition to those that match the message."""
+MAX_WORKFLOWS = 3
+MIN_WORKFLOW_RELEVANCE = 0.4
+"""Minimum relevance of a workflow, as a share of the best workflow's relevance."""
+FADED_RELEVANCE_FACTOR = 0.85
+"""Factor on the relevance of a faded memory. Of two memories with similar relevance, the one in use comes first.
 
 On the tune half of the labelled cases (most wanted first / nDCG@5 / kept): 70/84/94% with it, 66/83/94% without.
 """
-LEAST_NEAR = 2.0
-"""Deviations by which a memory that no word finds must be nearer in meaning than the owner's texts are as a rule.
+MIN_NEARNESS_DEVIATIONS = 2.0
+"""Minimum similarity of a memory without matching words, in standard deviations above the mean of the owner's texts.
 
-On the tune half of the labelled cases (most wanted first / nDCG@5 / kept): by words alone 70/84/94%, with the features
-of meaning 72/85/94%, with what is nearer by 2 76/89/97%, by 1.5 76/89/99%, with all that is near 76/90/99%.
+On the tune half of the labelled cases (most wanted first / nDCG@5 / kept): 70/84/94% by words alone, 72/85/94% with
+the features of meaning, 76/89/97% with memories above 2 deviations, 76/89/99% above 1.5, 76/90/99% without a minimum.
 """
-LINE_CHARACTERS = 500
-"""How much of one memory is shown: all of what a capture may hold."""
+MAX_LINE_CHARS = 500
+"""Characters of one memory in the prompt. A whole capture fits."""
 
 
 _OWNER_ID = "(SELECT id FROM owners WHERE name = :owner)"
@@ -81,10 +80,14 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
+    """A memory with the fields that ranking and prompt need. Hundreds are built per message, so it is no full Entry.
 
-    line: the one that was written for it into MEMORY.md; turn: in which it was said. It is no Entry: some hundred are
-    made for every message, and whole entries take a quarter longer. since: the day on the owner's clock.
+    Attributes:
+        line: Its line in MEMORY.md.
+        turn: The turn of the message that it cites.
+        since: The first day of its validity, in the owner's time zone.
+        made: The day of its creation, in the owner's time zone.
+        relevance: A share of the best candidate's relevance. 0 if it doesn't match the message.
     """
 
     id: int
@@ -106,7 +109,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What may activate: the rules that layer A may have room for, the strongest of the rest, what fits a message."""
+    """Candidates for activation: rules for layer A, the strongest other memories, and those that match the message."""
 
     rules: list[Candidate]
     strong: list[Candidate]
@@ -115,9 +118,13 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """Lines of MEMORY.md: those that a prompt hides, those written this week, and those of vital memories.
+    """Lines of MEMORY.md that need special treatment in a prompt.
 
-    Each vital one comes with whether it was written into the file. If it is not there any more, a person deleted it.
+    Attributes:
+        hidden: Lines to leave out.
+        fresh: Lines that were written this week.
+        vital: Lines of vital memories, and whether each was written into the file. If it is missing there although it
+            was written, a person deleted it.
     """
 
     hidden: frozenset[str]
@@ -127,7 +134,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """A memory in a request, as its line there, and what that cost in tokens."""
+    """An activated memory with its line in the prompt and the line's cost in tokens."""
 
     id: int
     layer: Layer
@@ -138,7 +145,7 @@ class Activated:
 
 
 class Activation:
-    """Chooses what activates. It reads the store and asks no model."""
+    """Selects the memories to activate from the store, without a model."""
 
     def __init__(self, database: Database, decay: Decay, clock: Clock, zone_of: TimezoneLookup) -> None:
         self._database = database
@@ -147,11 +154,11 @@ class Activation:
         self._zone_of = zone_of
 
     async def pool(self, owner: str, tokens: int, lookup: Found = NOTHING) -> Pool:
-        """Everything of an owner that may activate in at most `tokens`: with what was found for a message, if any."""
-        rules = 1 + max(0, tokens) // CHEAPEST
+        """Read the candidates of an owner for a budget of `tokens`. `lookup` holds the hits for the message, if any."""
+        rules = 1 + max(0, tokens) // MIN_LINE_TOKENS
         baseline = _strongest(product(BASELINE_KINDS, BASELINE_PRIORITIES), self._decay, rules, by_priority=True)
         places = product((kind for kind in TYPED_KINDS if kind != Kind.WORKFLOW), Priority)
-        context = _strongest(places, self._decay, STRONGEST, "AND e.id NOT IN (SELECT id FROM baseline)")
+        context = _strongest(places, self._decay, MAX_STRONG_MEMORIES, "AND e.id NOT IN (SELECT id FROM baseline)")
         fitting = await self._fitting(lookup)
         rows = await self._database.rows(
             f"WITH baseline AS MATERIALIZED ({baseline}), context AS MATERIALIZED ({context}),"
@@ -162,7 +169,7 @@ class Activation:
             " e.id IN (SELECT id FROM baseline) AS is_rule, e.id IN (SELECT id FROM context) AS is_strong"
             " FROM pool JOIN entries e ON e.id = pool.id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
             " LEFT JOIN messages m ON m.id = e.source_message_id",
-            {"owner": owner, "fitting": json.dumps([*fitting])},  # the statement stays the same, and prepared
+            {"owner": owner, "fitting": json.dumps([*fitting])},  # JSON keeps the SQL constant and prepared.
         )
         pool = Pool([], [], [])
         zone = self._zone_of(owner)
@@ -180,27 +187,27 @@ class Activation:
     def baseline(
         self, pool: Pool, tokens: int, count: TokenCount, already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT
     ) -> tuple[Activated, ...]:
-        """Layer A in at most `tokens`: the highest priority first, of one priority the strongest.
-
-        already_in_prompt: what stands in the same part of the prompt; what it says is not said again.
-        """
-        unseen = _said_once(pool.rules, already_in_prompt)
-        ordered = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
-        # what is a rule stays as it was written: a time in it would change with every reinforcement
-        return self._filled(ordered, Layer.BASELINE, tokens, count)
-
-    async def page_lines(self, owner: str, turns: Collection[int], today: datetime) -> PageLines:
-        """Return what a prompt has to know of the lines of MEMORY.md that were written for memories.
+        """Return layer A in at most `tokens`, sorted by priority, then by strength.
 
         Args:
-            turns: The turns of the conversation. What was captured of them it says itself.
-            today: The beginning of the owner's day.
+            already_in_prompt: The contents of the same part of the prompt. They are not repeated.
+        """
+        unseen = _without_repetitions(pool.rules, already_in_prompt)
+        ordered = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
+        return self._fill(ordered, Layer.BASELINE, tokens, count)
+
+    async def page_lines(self, owner: str, turns: Collection[int], today: datetime) -> PageLines:
+        """Return the lines of MEMORY.md to hide, to treat as new, or to always show.
+
+        Args:
+            turns: The turns of the conversation. Captures from them are hidden, since the conversation contains them.
+            today: The start of the owner's day.
         """
         week = today - timedelta(days=today.weekday())
         rows = await self._database.rows(
             f"SELECT e.line, e.content, e.nature = 'vital' AND {LIVE} AND e.trusted AS is_vital,"
             " e.created_at >= :week AS is_fresh, coalesce(e.valid_until <= present(), 0) AS is_over,"
-            # what the running turn has captured cites no message yet
+            # Captures of the running turn cite no message yet.
             " e.author = 'capture' AND coalesce(m.turn_id IN (SELECT value FROM json_each(:turns)),"
             " e.created_at >= :today) AS is_visible"
             " FROM entries e LEFT JOIN messages m ON m.id = e.source_message_id"
@@ -213,14 +220,14 @@ class Activation:
             frozenset(hidden - {row["line"] for row in rows if not (row["is_over"] or row["is_visible"])} - {None}),
             frozenset(row["line"] for row in rows if row["is_fresh"] and row["line"]),
             tuple(
-                (row["line"] or format_line(_shown(row["content"])), row["line"] is not None)
+                (row["line"] or format_line(_single_line(row["content"])), row["line"] is not None)
                 for row in rows
                 if row["is_vital"]
             )[-MAX_VITAL:],
         )
 
     async def baseline_count(self, owner: str) -> int:
-        """How many memories layer A would hold, had it room for all."""
+        """Return the number of memories in layer A without a token limit."""
         kinds, priorities = (", ".join(f"'{item}'" for item in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
         value = await self._database.value(
             f"SELECT count(*) FROM entries e WHERE owner_id = {_OWNER_ID} AND kind IN ({kinds})"
@@ -238,17 +245,19 @@ class Activation:
         today: date,
         already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT,
     ) -> tuple[Activated, ...]:
-        """Return the part of layer B that comes up unasked, in at most `tokens`: what is strong and was known before.
+        """Return the strong memories of layer B in at most `tokens`, sorted by id.
 
-        It depends on no message, so it can stand in the stable part of a prompt: in the order of its ids. What was
-        learned on the owner's day `today` is left out, or the prompt would change with each memory.
+        They don't depend on the message, so they go into the stable part of the prompt. Memories that were learned on
+        the owner's day `today` are left out, so that the prompt doesn't change with each new memory.
         """
         used = {activated_memory.id for activated_memory in baseline}
-        rules = {_said(rule) for rule in pool.rules if rule.id in used}
+        rules = {_wording_key(rule) for rule in pool.rules if rule.id in used}
         known = (c for c in (*pool.rules, *pool.strong) if c.id not in used and c.made < today)
-        candidates = _said_once(known, already_in_prompt)
-        strong = [replace(c, relevance=0.0) for c in candidates if c.kind != Kind.WORKFLOW and _said(c) not in rules]
-        chosen = self._filled(ranked_memories(strong, self._decay.threshold), Layer.CONTEXT, tokens, count)
+        candidates = _without_repetitions(known, already_in_prompt)
+        strong = [
+            replace(c, relevance=0.0) for c in candidates if c.kind != Kind.WORKFLOW and _wording_key(c) not in rules
+        ]
+        chosen = self._fill(rank_memories(strong, self._decay.threshold), Layer.CONTEXT, tokens, count)
         return tuple(sorted(chosen, key=lambda memory: memory.id))
 
     def contextual(
@@ -264,33 +273,34 @@ class Activation:
         """Return layers B and C for a message, in the `tokens` that layer A has left.
 
         Args:
-            already_in_prompt: What else the request holds. What it says is not said again.
-            unasked_since: What fits nothing and was learned before is left out: `unasked` has chosen from it.
+            already_in_prompt: The other contents of the request. They are not repeated.
+            unasked_since: Leave out memories that don't match the message and were learned before this day, since
+                `unasked` has selected from them.
         """
         used = {activated_memory.id for activated_memory in baseline}
         remaining = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in used)
-        strongest = sorted(remaining, key=lambda c: (-c.score, c.id))[:STRONGEST]
+        strongest = sorted(remaining, key=lambda c: (-c.score, c.id))[:MAX_STRONG_MEMORIES]
         results = {activated_memory.id: activated_memory for activated_memory in (*strongest, *pool.fitting)}
-        rules = {_said(rule) for rule in pool.rules if rule.id in used}
-        unseen = _said_once((c for c in results.values() if c.id not in used), already_in_prompt)
-        candidates = [candidate for candidate in unseen if _said(candidate) not in rules]
-        memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
-        workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
+        rules = {_wording_key(rule) for rule in pool.rules if rule.id in used}
+        unseen = _without_repetitions((c for c in results.values() if c.id not in used), already_in_prompt)
+        candidates = [candidate for candidate in unseen if _wording_key(candidate) not in rules]
+        memories = rank_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
+        workflows = rank_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
         chosen: list[Activated] = []
         first = unasked_since
-        # what is merely strong comes last: of many memories it would always fill the budget
+        # Strong memories without a match come last. Otherwise they would always fill the budget.
         for layer, ordered in (
             (Layer.CONTEXT, [memory for memory in memories if memory.relevance]),
             (Layer.PROCEDURES, workflows),
             (Layer.CONTEXT, [m for m in memories if not m.relevance and (first is None or m.made >= first)]),
         ):
-            chosen += self._filled(
+            chosen += self._fill(
                 ordered, layer, tokens - sum(activated_memory.tokens for activated_memory in chosen), count
             )
         return tuple(chosen)
 
     async def _fitting(self, lookup: Found) -> dict[int, float]:
-        """The typed memories that fit a message or a part of it that asks, by their ids, with their relevance."""
+        """Return the relevance of each typed memory that matches the message or one of its questions, by id."""
         relevance: dict[int, float] = {}
         for each in (lookup, *lookup.asked):
             for number, part in (await self._fitting_alone(each)).items():
@@ -298,31 +308,31 @@ class Activation:
         return relevance
 
     async def _fitting_alone(self, lookup: Found) -> dict[int, float]:
-        """The same for one text: a part of the best one's score.
+        """Return the relevance for a single text, as a share of the best score.
 
-        They are ranked by what tells how well they answer, as passages are. One that no word finds fits where it is
-        nearer in meaning than nearly all that its owner has.
+        The ranking uses the same features as for passages. A memory without matching words counts if its meaning is
+        nearer than MIN_NEARNESS_DEVIATIONS.
         """
         hits = list(lookup.memories)
-        few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
-        if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
+        few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MAX_WORKFLOWS
+        if few and len(hits) == MEMORIES:  # Other memories may have displaced workflows.
             hits += lookup.workflows
         similarities = lookup.similarities
         near = (hit for hit in similarities.found if hit.kind in TYPED_KINDS)
-        hits += [hit for hit in near if similarities.of[key_of(hit)].bare >= LEAST_NEAR]
+        hits += [hit for hit in near if similarities.of[key_of(hit)].bare >= MIN_NEARNESS_DEVIATIONS]
         best = await by_features(lookup.message, hits, self._database, similarities)
         return {hit.id: score / best.scores[0] for hit, score in zip(best.hits, best.scores, strict=True)}
 
-    def _filled(
+    def _fill(
         self, ordered: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount
     ) -> tuple[Activated, ...]:
-        """As many as fit, in their order; one that is too long does not keep out the shorter ones after it."""
+        """Take candidates in their order while they fit. Skip those that are too long."""
         chosen: list[Activated] = []
         for candidate in ordered:
-            if tokens < CHEAPEST:
+            if tokens < MIN_LINE_TOKENS:
                 break
             line = self._line(candidate, layer)
-            cost = count(line) + 1  # the line break
+            cost = count(line) + 1  # Plus the line break.
             if cost <= tokens:
                 tokens -= cost
                 chosen.append(Activated(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
@@ -352,25 +362,27 @@ class Activation:
     def _line(self, memory: Candidate, layer: Layer) -> str:
         where = f", for {memory.scope}" if memory.scope else ""
         if layer is Layer.BASELINE:
-            return f"- [{memory.kind}, {memory.since:%Y-%m-%d}{where}] {_shown(memory.content)}"
+            return f"- [{memory.kind}, {memory.since:%Y-%m-%d}{where}] {_single_line(memory.content)}"
         if layer is Layer.PROCEDURES:
             record = format_record(memory.success_count, memory.failure_count)
-            return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
-        return f"- [{memory.since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
+            return f"- [workflow {memory.name}, {record}] {_single_line(memory.content)}"
+        return f"- [{memory.since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_single_line(memory.content)}"
 
 
 def _strongest(
     places: Iterable[tuple[str, str]], decay: Decay, limit: int, also: str = "", *, by_priority: bool = False
 ) -> str:
-    """Selects the ids of the strongest memories of the kinds and priorities in `places`, as the index has them.
+    """Return SQL that selects the ids of the strongest memories of each kind and priority in `places`.
 
-    also: a further condition. by_priority: the higher priority before the stronger.
+    Args:
+        also: An additional SQL condition.
+        by_priority: Sort by priority before strength.
     """
     rows = ", ".join(
         f"('{kind}', '{priority}', {math.log2(decay.weight(kind))}, {PRIORITY_RANK[priority] if by_priority else 0})"
         for kind, priority in places
     )
-    # one walk for each place, told by a table: a SELECT for each takes SQLite a millisecond to begin with
+    # One index scan per row of a VALUES table. Separate SELECTs would take SQLite a millisecond more to prepare.
     return (
         f"SELECT s.id FROM (WITH places(kind, priority, weight, rank) AS (VALUES {rows}) SELECT * FROM places) p"
         f" CROSS JOIN entries s ON s.id IN (SELECT e.id FROM entries e WHERE e.owner_id = {_OWNER_ID}"
@@ -379,13 +391,13 @@ def _strongest(
     )
 
 
-def _said_once(candidates: Iterable[Candidate], already_in_prompt: AlreadyInPrompt) -> list[Candidate]:
-    """The candidates that say what is not shown already; of several with the same words the one that counts most."""
+def _without_repetitions(candidates: Iterable[Candidate], already_in_prompt: AlreadyInPrompt) -> list[Candidate]:
+    """Drop candidates that the prompt already contains. Of several with the same wording, keep the heaviest."""
     best: dict[tuple[str, str | None], Candidate] = {}
     for candidate in candidates:
-        same_said = best.get(_said(candidate))
-        if same_said is None or _weight(candidate) > _weight(same_said):
-            best[_said(candidate)] = candidate
+        duplicate = best.get(_wording_key(candidate))
+        if duplicate is None or _weight(candidate) > _weight(duplicate):
+            best[_wording_key(candidate)] = candidate
     return [
         candidate
         for candidate in best.values()
@@ -393,7 +405,7 @@ def _said_once(candidates: Iterable[Candidate], already_in_prompt: AlreadyInProm
     ]
 
 
-def _said(candidate: Candidate) -> tuple[str, str | None]:
+def _wording_key(candidate: Candidate) -> tuple[str, str | None]:
     return wording(candidate.content), candidate.scope
 
 
@@ -401,44 +413,42 @@ def _weight(candidate: Candidate) -> tuple[int, float, float]:
     return -PRIORITY_RANK[candidate.priority], candidate.relevance, candidate.score
 
 
-def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
-    """Return layer B, best first: what fits at any age, and of the rest what is strong enough."""
+def rank_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
+    """Return layer B, best first: all memories that match, and the others if they are strong enough."""
     chosen = (candidate for candidate in candidates if candidate.relevance or candidate.score >= threshold)
 
     def rank(candidate: Candidate) -> tuple[float, float, int]:
-        counts = 1.0 if candidate.score >= threshold else FADED_RELEVANCE
-        return candidate.relevance * counts, candidate.score, candidate.id
+        factor = 1.0 if candidate.score >= threshold else FADED_RELEVANCE_FACTOR
+        return candidate.relevance * factor, candidate.score, candidate.id
 
     return sorted(chosen, key=rank, reverse=True)
 
 
-def ranked_workflows(workflows: Iterable[Candidate]) -> list[Candidate]:
-    """Layer C: of the workflows that fit the task, those that have worked first."""
+def rank_workflows(workflows: Iterable[Candidate]) -> list[Candidate]:
+    """Return layer C: workflows that match the task, successful ones first."""
     best = max((workflow.relevance for workflow in workflows), default=0.0)
-    fitting = [workflow for workflow in workflows if workflow.relevance >= FITTING_WORKFLOW * best]
-    return sorted(fitting, key=lambda c: (c.success_count == 0, -c.relevance, c.id))[:MOST_WORKFLOWS]
+    fitting = [workflow for workflow in workflows if workflow.relevance >= MIN_WORKFLOW_RELEVANCE * best]
+    return sorted(fitting, key=lambda c: (c.success_count == 0, -c.relevance, c.id))[:MAX_WORKFLOWS]
 
 
 def format_record(successes: int, failures: int) -> str:
-    """How often a workflow has worked."""
     return f"worked {successes} of {successes + failures} times" if successes + failures else "not tried yet"
 
 
 async def use_half_life(database: Database, days: float) -> None:
-    """Have the store keep strengths in half-lives of `days`; they are computed anew when that has changed."""
+    """Set the half-life of strengths to `days`. The store recomputes them if it has changed."""
     if await database.value("SELECT half_life_days FROM decay") != days:
         await database.write("UPDATE decay SET half_life_days = ?", (days,))
 
 
-def _shown(content: str) -> str:
-    """`content` in one line, cut where it is too long for a prompt."""
+def _single_line(content: str) -> str:
     line = " ".join(content.split())
-    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class ActivationReason:
-    """Why a memory stood in a request, and what it cost there in tokens. entry None: it is gone by now."""
+    """Why a memory was activated, and its cost in tokens. `entry` is None if it was deleted since."""
 
     entry: Entry | None
     layer: Layer
@@ -450,11 +460,11 @@ class ActivationReason:
 def recorded(
     activated: Sequence[Activated], recalled: Sequence[int] = (), recalled_notes: Sequence[int] = ()
 ) -> str | None:
-    """Return the JSON that a session keeps of its last turn, or None if the turn used no memory.
+    """Return the JSON that a session stores about its last turn, or None if the turn used no memory.
 
     Args:
-        recalled: The messages that its request quoted.
-        recalled_notes: The entries that its request quoted or its tools found.
+        recalled: Ids of the messages that the request quoted.
+        recalled_notes: Ids of the entries that the request quoted or that tools found.
     """
     rows = [
         [memory.id, memory.layer, round(memory.score, 3), round(memory.relevance, 3), memory.tokens]
@@ -471,13 +481,13 @@ class ActivationLog:
         self._database = database
 
     async def last(self, session_id: str) -> list[ActivationReason]:
-        """What activated for the last turn of a session, in the order in which it stood there."""
+        """Return the memories that were activated in the session's last turn, in the order of the prompt."""
         rows, _messages, _notes = await self._last(session_id)
         entries = await self._entries([row[0] for row in rows])
         return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]
 
     async def recalled(self, session_id: str) -> list[tuple[datetime, str]]:
-        """When the messages were said that the request of the last turn quoted, and their words; the best first."""
+        """Return time and text of the messages that the last turn's request quoted, best first."""
         _memories, messages, _notes = await self._last(session_id)
         rows = await self._database.rows(
             "SELECT s.* FROM json_each(?) k JOIN spoken s ON s.id = k.value ORDER BY k.key", (json.dumps(messages),)
@@ -485,7 +495,7 @@ class ActivationLog:
         return [(from_text(row["created_at"]), row["content"]) for row in rows]
 
     async def recalled_notes(self, session_id: str) -> list[Entry]:
-        """Return the entries that the request of the last turn quoted or that its tools found, the best first."""
+        """Return the entries that the last turn's request quoted or that its tools found, best first."""
         _memories, _messages, notes = await self._last(session_id)
         entries = await self._entries(notes)
         return [entries[note] for note in notes if note in entries]

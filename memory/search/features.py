@@ -1,7 +1,7 @@
-"""What tells how well something that was found answers a question, in numbers.
+"""Ranking features: turns each search hit into numbers that tell how well it answers a question.
 
-The conversation is the neighbourhood: what answers a question often says it in other words, a message or two after
-the one that the words stand in.
+Several features look at the surrounding messages, since an answer often follows a message or two after the question's
+words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memory.text.cues import (
     TIME_PHRASES,
     TIMES,
 )
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.stemming import stem_of
 from memory.text.words import date_words, plain
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from memory.search.ranking import Neighbourhood
     from memory.search.search import Hit, Similarities
 
-BEFORE = (0.85, 0.6, 0.45)
-"""What a word of the question counts one, two and three messages before."""
-LEAST_TEXTS = 200
-"""As many texts are taken for known where there are fewer: a small memory does not tell how rare a word is."""
-_MOST_NAMES = 4
+PREVIOUS_MESSAGE_WEIGHTS = (0.85, 0.6, 0.45)
+"""Weight of a question's word that occurs one, two or three messages before the hit."""
+MIN_TEXTS = 200
+"""Minimum corpus size for the document frequency. A small memory doesn't tell how rare a word is."""
+_MAX_NAMES = 4
 _WORD = re.compile(r"[^\W_]+")
-# words inside a sentence with a capital, and what is quoted
+# Capitalised words inside a sentence, and quoted text.
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NO_MEANING = Similarity()
@@ -56,15 +56,21 @@ _NO_MEANING = Similarity()
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """One number for each feature: of something that was found, its value; of a ranking, its weight.
+    """A number for each feature. For a hit it is the feature's value, for a ranking the feature's weight.
 
-    fit: the index's score, by the best one's. coverage: how much of the question stands in it or shortly before.
-    surroundings: the best fit at most four messages away. speaker: it was said by the one that the question names.
-    names: for a question after a person, place or choice, the names in it.
-    times: for a question after a time, words for times in it. follows_question, is_question: the message before, or it
-    itself, asks. length_before: the logarithm of the words in the message before. Where vectors are compared also
-    (memory/search/vector_search.py): meaning and bare_meaning: how near it is to the question with and without names.
-    meaning_nearby: of what was said around.
+    Attributes:
+        fit: BM25 score, as a share of the best hit's score.
+        coverage: The share of the question that occurs in the hit or shortly before it.
+        surroundings: The best fit of the hits at most four messages away.
+        speaker: Whether the question names its speaker.
+        names: For questions about a person, place or choice: how many names the hit contains.
+        times: For questions about a time: whether the hit contains a time.
+        follows_question: Whether the message before is a question.
+        is_question: Whether the hit is a question.
+        length_before: Logarithm of the number of words in the message before.
+        meaning: Similarity to the question (memory/search/vector_search.py). 0 without vectors.
+        bare_meaning: Similarity to the question without names. 0 without vectors.
+        meaning_nearby: The best similarity of the surrounding messages. 0 without vectors.
     """
 
     fit: float
@@ -80,18 +86,16 @@ class Features:
     bare_meaning: float = 0.0
     meaning_nearby: float = 0.0
 
-    def weighed(self, weights: Features) -> float:
-        """Their sum, each as it counts."""
+    def weighted_sum(self, weights: Features) -> float:
         return sum(map(float.__mul__, self.values, weights.values), start=0.0)
 
-    def mixed(self, other: Features, share: float) -> Features:
-        """This by `share`, the rest of `other`."""
+    def interpolate(self, other: Features, share: float) -> Features:
+        """Interpolate: `share` of these features, and the rest of `other`."""
         pairs = zip(self.values, other.values, strict=True)
         return Features(*(share * mine + (1 - share) * theirs for mine, theirs in pairs))
 
     @property
     def values(self) -> tuple[float, ...]:
-        """One after the other."""
         return _VALUES(self)
 
 
@@ -99,9 +103,10 @@ _VALUES: Callable[[Features], tuple[float, ...]] = attrgetter(*(feature.name for
 
 
 class Question:
-    """A question, held against what was found for it.
+    """Computes the features of hits for one question.
 
-    What is rare among that and around it tells more; as measured, that serves as well as counting the whole log.
+    Words that are rare among the hits and their surroundings weigh more. In measurements this was as good as counting
+    words in the whole log.
     """
 
     def __init__(
@@ -116,7 +121,9 @@ class Question:
         self._asks_time = _has(words, lower, ASKING_WHEN, ASKING_WHEN_PHRASES)
         self._speaker = _speaker_meant(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
         self._said_before = {
-            hit.id: around.until(hit.id, 1 + len(BEFORE))[1:] for hit in hits if hit.turn_id is not None
+            hit.id: around.until(hit.id, 1 + len(PREVIOUS_MESSAGE_WEIGHTS))[1:]
+            for hit in hits
+            if hit.turn_id is not None
         }
         self._counts = {hit.id: self._sought.term_counts(hit.content) for hit in hits if hit.turn_id is not None}
         for row in itertools.chain.from_iterable(self._said_before.values()):
@@ -130,7 +137,6 @@ class Question:
         self._best_fit = max(self._fits.values(), default=0.0) or 1.0
 
     def features(self, hit: Hit) -> Features:
-        """The features of one of the hits."""
         meaning = self._similarities.get(key_of(hit), _NO_MEANING)
         fit = hit.score / self._best_fit
         if hit.turn_id is None:
@@ -148,7 +154,7 @@ class Question:
             self._coverage(hit),
             max((self._fits[True, number] for number in self._around.near(hit.id)), default=0.0) / self._best_fit,
             speaker=float(by_meant),
-            names=min(_MOST_NAMES, len(_NAME.findall(hit.content))) / _MOST_NAMES if self._asks_name else 0.0,
+            names=min(_MAX_NAMES, len(_NAME.findall(hit.content))) / _MAX_NAMES if self._asks_name else 0.0,
             times=float(self._asks_time and _tells_time(hit.content)),
             follows_question=float(_asks(said_before)),
             is_question=float(_asks(hit.content)),
@@ -159,40 +165,40 @@ class Question:
         )
 
     def _coverage(self, hit: Hit) -> float:
-        """The part of the question that stands in a hit or shortly before it, words by how much they tell."""
+        """Return the share of the question that occurs in the hit or shortly before it, weighted by rarity."""
         remaining = dict(self._rarity)
         covered = 0.0
-        # each text counts less than the one before, so a word counts by the first one that it stands in
-        for part, counts in zip((1.0, *BEFORE), self._lately(hit), strict=False):
-            covered += part * sum(remaining.pop(term, 0.0) for term in counts)
+        # The weights decrease, so each word counts in the first text that contains it.
+        for weight, counts in zip((1.0, *PREVIOUS_MESSAGE_WEIGHTS), self._recent_counts(hit), strict=False):
+            covered += weight * sum(remaining.pop(term, 0.0) for term in counts)
         return covered / self._told_by_all
 
-    def _lately(self, hit: Hit) -> Iterator[dict[str, int]]:
-        """The question's words in a hit and in what was said before it."""
+    def _recent_counts(self, hit: Hit) -> Iterator[dict[str, int]]:
+        """Yield the counts of the question's terms in a hit, then in each message before it."""
         yield self._heads[_key(hit)]
         if hit.turn_id is not None:
             yield from (self._counts[row["id"]] for row in self._said_before[hit.id])
 
     def _head(self, hit: Hit) -> dict[str, int]:
-        """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
+        """Count the question's terms in the hit's indexed fields: text, speaker or name, and date."""
         if hit.turn_id is None:
             day = date_words(to_text(hit.created_at))
             return self._sought.term_counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
-        label = hit.source, hit.created_at.date()  # of many messages the same
+        label = hit.source, hit.created_at.date()  # Many messages share it, so it is cached.
         if label not in self._of_labels:
             self._of_labels[label] = self._sought.term_counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
         own, more = self._counts[hit.id], self._of_labels[label]
         return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own
 
     def _rarities(self, texts: Collection[dict[str, int]]) -> dict[str, float]:
-        """BM25's inverse document frequency of each term."""
+        """Return BM25's inverse document frequency of each term."""
         having = Counter(term for counts in texts for term in counts)
-        total = max(LEAST_TEXTS, len(texts))
+        total = max(MIN_TEXTS, len(texts))
         return {t: math.log(1 + (total - having[t] + 0.5) / (having[t] + 0.5)) for t in self._sought.terms}
 
 
 def _key(hit: Hit) -> tuple[bool, int]:
-    """Messages and entries are numbered each on their own."""
+    """Return a key that keeps the ids of messages and entries apart."""
     return hit.turn_id is not None, hit.id
 
 
@@ -213,7 +219,7 @@ def _asks(text: str) -> bool:
 
 
 def _speaker_meant(words: set[str], lower: str, sources: Collection[str]) -> str | None:
-    """Whose messages a question points at: of the one speaker whom it names, or by "I" and "you" in a private chat."""
+    """Return the speaker that a question refers to, by name or by "I" and "you". None if that is unclear."""
     roots = {stem_of(plain(word)) for word in words}
     named = {source for source in sources if roots & {stem_of(plain(word)) for word in _words(source) if len(word) > 1}}
     named -= {*Role}

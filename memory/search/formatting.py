@@ -1,4 +1,4 @@
-"""What was found, as text: lines and pages of so many tokens, and what a prompt says already."""
+"""Search results as text: prompt lines and pages within a token budget, without repeating the prompt."""
 
 from __future__ import annotations
 
@@ -26,47 +26,46 @@ if TYPE_CHECKING:
     from memory.messages import Message
     from memory.search.search import Hit
     from memory.store.database import Row
-    from memory.text.sought import QueryTerms
+    from memory.text.query_terms import QueryTerms
     from memory.text.tokens import TokenCounter
 
-TEXT_CHARACTERS = 300
-"""How much of each message or entry is shown. Twice as much brought nothing more on LoCoMo, half cost 10 points."""
-# the part of it that may stand before what is sought
-_BEFORE = 1 / 4
-_LONGEST_WORD = 40
+MAX_EXCERPT_CHARS = 300
+"""Characters of each message or entry. Twice as many brought nothing on LoCoMo, half as many cost 10 points."""
+_SHARE_BEFORE_MATCH = 1 / 4
+_MAX_WORD_CHARS = 40
 MAX_MASKED = 256
 MIN_SENTENCE_WORDS, MIN_SENTENCE_CHARS = 3, 12
-"""Words or characters of a sentence that is quoted only once in a prompt. "I see." may stand there again."""
+"""Minimum length of a sentence that is not repeated in a prompt. Shorter ones such as "I see." may be repeated."""
 
 
-def excerpt(text: str, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
-    """Return `text` in one line and without secrets: of a long one the part with most of what is sought."""
-    line = " ".join(_masked(text).split())  # masked before it is cut: half a key is not recognised
+def excerpt(text: str, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
+    """Return `text` in one line and without secrets, cut to the part with the most query terms."""
+    line = " ".join(_masked(text).split())  # Mask before cutting, since half a key is not recognised.
     if len(line) <= most:
         return line
-    before = int(most * _BEFORE)
+    before = int(most * _SHARE_BEFORE_MATCH)
     results = query_terms.positions(line)
     starts = [at for at, _ in results]
 
-    def held(start: int) -> int:
-        end = bisect_left(starts, start + most - before - _LONGEST_WORD)
+    def count_terms(start: int) -> int:
+        end = bisect_left(starts, start + most - before - _MAX_WORD_CHARS)
         return len({term for _, term in results[bisect_left(starts, start) : end]})
 
-    best = max(starts, key=held, default=0)
+    best = max(starts, key=count_terms, default=0)
     start = max(0, min(best - before, len(line) - most))
     end = start + most
     if start:
-        gap = line.find(" ", start - 1, start + _LONGEST_WORD)
+        gap = line.find(" ", start - 1, start + _MAX_WORD_CHARS)
         start = gap + 1 if gap >= 0 and gap < best else start
     if end < len(line):
-        gap = line.rfind(" ", end - _LONGEST_WORD, end + 1)
+        gap = line.rfind(" ", end - _MAX_WORD_CHARS, end + 1)
         end = gap if gap > 0 else end
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
 @lru_cache(maxsize=MAX_MASKED)
 def _masked(text: str) -> str:
-    """Return `text` without secrets. The same few messages are found turn after turn."""
+    """Return `text` without secrets. It is cached, since the same few messages are found turn after turn."""
     return without_secrets(text)
 
 
@@ -75,47 +74,44 @@ _ROLES = frozenset(Role)
 
 @dataclass(frozen=True, slots=True)
 class HitFormatter:
-    """Words what was found; moments are told on the clock of `zone`."""
+    """Formats hits as text, with times in `zone`."""
 
     zone: ZoneInfo
 
-    def entry(self, hit: Hit, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
-        """An entry, with at most so many characters of its text."""
+    def entry(self, hit: Hit, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
         ended = f" Outcome: {excerpt(hit.outcome, query_terms, most)}" if hit.outcome else ""
         return f"{self.about(hit)} {excerpt(hit.content, query_terms, most)}{ended}"
 
     def exchange(self, hit: Hit, text: str, *, numbered: bool = False) -> str:
-        """What was said in the turn of a message, with its moment. numbered: with its number."""
+        """Format an exchange with its time and, if `numbered`, the number of its message."""
         number = f", message {hit.id}" if numbered else ""
         return f"[{self.moment(hit.created_at)}, conversation{number}] {text}"
 
-    def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[Said, ...]:
-        """Return what was said in a turn, message by message."""
+    def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[QuotedMessage, ...]:
         return tuple(
-            Said(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms))
+            QuotedMessage(
+                row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms)
+            )
             for row in rows
         )
 
     def day(self, moment: datetime) -> str:
-        """What stands over several exchanges of a conversation, of one day."""
         return f"[{moment.astimezone(self.zone):%Y-%m-%d}, conversation]"
 
     def hour(self, moment: datetime) -> str:
-        """The time on a day."""
         return f"{moment.astimezone(self.zone):%H:%M}"
 
     def about(self, hit: Hit) -> str:
-        """Since when an entry holds, and what it is and is called."""
+        """Return the validity, kind and name of an entry."""
         if hit.shared_by is not None:
             return f"[{self.moment(hit.valid_from or hit.created_at)}, shared by {hit.shared_by}]{hit.provenance.mark}"
         return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
 
     def moment(self, moment: datetime) -> str:
-        """A day and the time of it."""
         return f"{moment.astimezone(self.zone):%Y-%m-%d %H:%M}"
 
     def _validity(self, hit: Hit) -> str:
-        """Since when an entry holds, of one that does no longer also until when, and whether it is confirmed."""
+        """Return the start of an entry's validity, its end if it is over, and whether it is unconfirmed."""
         since = hit.valid_from or hit.created_at
         if hit.unconfirmed is not None:
             return f"unconfirmed, {self.moment(since)}"
@@ -123,19 +119,19 @@ class HitFormatter:
             return f"{self.moment(since)} until {self.moment(hit.valid_until)}"
         if hit.superseded_by is None:
             return self.moment(since)
-        if hit.superseded_at is None:  # its successor was purged
+        if hit.superseded_at is None:  # Its successor was purged.
             return f"superseded, from {self.moment(since)}"
         return f"superseded, {self.moment(since)} to {self.moment(hit.superseded_at)}"
 
 
 def said_by(source: str, provenance: Provenance, text: str) -> str:
-    """A message with who said it: a speaker in a group, or else the role."""
+    """Prefix a message with its source: the speaker in a group, otherwise the role."""
     return f"{source.capitalize() if source in _ROLES else source}{provenance.mark}: {text}"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A message as it is quoted: who says it, where its words came from, and the words."""
+class QuotedMessage:
+    """A quoted message: its speaker or role, its provenance and its text."""
 
     source: str
     provenance: Provenance
@@ -145,8 +141,8 @@ class Said:
     def wording(self) -> str:
         return said_by(self.source, self.provenance, self.text)
 
-    def without(self, sentences: Collection[str]) -> Said | None:
-        """Return it without some sentences, in the form that `sentence_key` gives them. None if nothing remains."""
+    def without(self, sentences: Collection[str]) -> QuotedMessage | None:
+        """Return the message without the given sentences, as `sentence_key` values. None if nothing remains."""
         parts = _ENDS.split(self.text)
         remaining = [part for part in parts if _is_short(part) or sentence_key(part) not in sentences]
         if len(remaining) == len(parts):
@@ -156,7 +152,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _ExchangeLine:
-    """An exchange: the number of its message, its moment, what was said, and all of that in one line."""
+    """An exchange. `said` is its messages, `text` the line that contains them with the time."""
 
     message: int
     at: datetime
@@ -165,10 +161,9 @@ class _ExchangeLine:
 
 
 class PromptLines:
-    """Lines in at most so many tokens, in the order in which they are added.
+    """Lines of a prompt within a token budget, in the order in which they are added.
 
-    What was said in one conversation on one day stands together, in the order of time, under its day: a day costs its
-    tokens once, and what belongs together is read together.
+    Exchanges of one conversation and day are grouped under one heading and sorted by time.
     """
 
     def __init__(self, tokens: int, counter: TokenCounter, formatter: HitFormatter) -> None:
@@ -179,23 +174,22 @@ class PromptLines:
         self._texts: dict[tuple[int | None, date] | int, str] = {}
 
     def add(self, hit: Hit, text: str, said: str | None) -> bool:
-        """Whether there was still room for a hit. said: of an exchange what was said."""
+        """Add a hit. `said` is the messages of an exchange, or None for an entry. Return False if there is no room."""
         if said is None:
-            return self._put(-len(self._texts), f"- {text}")
+            return self._replace_group(-len(self._texts), f"- {text}")
         talk = hit.conversation_id, hit.created_at.astimezone(self._formatter.zone).date()
         line = _ExchangeLine(hit.id, hit.created_at, said, text)
         exchanges = tuple(sorted((*self._talks.get(talk, ()), line), key=lambda item: item.message))
-        added = self._put(talk, self._worded(exchanges))
+        added = self._replace_group(talk, self._format_group(exchanges))
         if added:
             self._talks[talk] = exchanges
         return added
 
     @property
     def text(self) -> str:
-        """All of them."""
         return "\n".join(self._texts.values())
 
-    def _put(self, key: tuple[int | None, date] | int, text: str) -> bool:
+    def _replace_group(self, key: tuple[int | None, date] | int, text: str) -> bool:
         existing = self._texts.get(key)
         cost = self._cost(text) - (self._cost(existing) if existing is not None else 0)
         if cost > self.left:
@@ -204,7 +198,7 @@ class PromptLines:
         self._texts[key] = text
         return True
 
-    def _worded(self, exchanges: tuple[_ExchangeLine, ...]) -> str:
+    def _format_group(self, exchanges: tuple[_ExchangeLine, ...]) -> str:
         if len(exchanges) == 1:
             return f"- {exchanges[0].text}"
         lines = [f"  {self._formatter.hour(exchange_line.at)} {exchange_line.said}" for exchange_line in exchanges]
@@ -223,33 +217,35 @@ _MARKS = re.compile(r"^\s*(?:[-*•>#]+\s+)*")
 
 @dataclass(frozen=True, slots=True)
 class AlreadyInPrompt:
-    """Lines and sentences of the user's own, and by their turns what he typed in the conversation that is seen.
+    """Text that a prompt already contains, so that it is not repeated.
 
-    What others said is no part of it: it must not take the place of what is trusted.
+    Foreign text is not part of it, except in `quoted`: it must not suppress a trusted memory.
+
+    Attributes:
+        lines: Trusted lines, such as those of MEMORY.md.
+        sentences: Sentences of trusted text and of the user.
+        turns: The text that the user typed in the visible conversation, by turn.
+        quoted: Sentences of notes and quotations by any speaker. They are not quoted again, but suppress no memory.
     """
 
     lines: frozenset[str] = frozenset()
     sentences: frozenset[str] = frozenset()
     turns: Mapping[int, str] = field(default_factory=dict)
     quoted: frozenset[str] = frozenset()
-    """Sentences of notes and quotations, whoever said them: they are not quoted again, but they are no memory."""
 
     def with_quoted(self, *texts: str) -> AlreadyInPrompt:
-        """Also the sentences of texts that are quoted, such as daily notes."""
+        """Add the sentences of quoted texts, such as daily notes."""
         keys = {sentence_key(part) for text in texts for part in _quoted_parts(text)}
         return replace(self, quoted=self.quoted | keys)
 
     @property
     def said(self) -> frozenset[str]:
-        """Return all sentences in it, as `sentence_key` gives them."""
         return self.quoted | {sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:
-        """Also the lines of a text that is trusted, such as MEMORY.md."""
         return replace(self, lines=self.lines | {*text.splitlines()}, sentences=self.sentences | _sentences(text))
 
     def with_messages(self, messages: Iterable[Message]) -> AlreadyInPrompt:
-        """Also what the user typed in messages."""
         sentences, turns = set(self.sentences), dict(self.turns)
         for message in messages:
             if message.role is Role.USER and message.provenance is Provenance.TYPED:
@@ -259,19 +255,24 @@ class AlreadyInPrompt:
         return replace(self, sentences=frozenset(sentences), turns=turns)
 
     def with_passage(self, passage: Passage) -> AlreadyInPrompt:
-        """Also what the lines of a passage quote, whole, but for those of others.
+        """Add the texts that the lines of a passage quote, except foreign ones.
 
-        A sentence of a long message is no line of its own: that it was said then does not tell that it holds.
+        Texts are added whole. A single sentence of an old message doesn't show that it is still true.
         """
         own = [piece.text for piece in passage.pieces if not piece.provenance.is_foreign]
         quoted = [part for text in own for line in text.splitlines() for part in _HEAD.sub("", line).split(" | ")]
-        # with and without the speaker in front, and what it asks to remember
+        # With and without the speaker prefix, and without a leading "remember that".
         parts = [text for part in quoted for text in (part, _SPEAKER.sub("", part))]
         texts = {wording(text) for text in parts} | {sentence_key(text) for text in parts}
         return replace(self, sentences=self.sentences | texts)
 
     def says(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
-        """Whether all of a memory is said: by its line of MEMORY.md, by sentences, or word for word in its own turn."""
+        """Return True if a memory is in the prompt: by its line of MEMORY.md, its sentences, or verbatim in its turn.
+
+        Args:
+            line: The line of the memory in MEMORY.md, if it has one.
+            turn: The turn in which the memory was said.
+        """
         if (line or format_line(content)) in self.lines:
             return True
         sentences = _sentences(content)
@@ -281,12 +282,11 @@ class AlreadyInPrompt:
 
 
 def quotes_in(prompt: str) -> frozenset[str]:
-    """What the lines of a prompt quote of earlier conversations, each exchange as one text, without its moment."""
     return frozenset(_HEAD.sub("", line) for line in prompt.splitlines())
 
 
 def sentence_key(sentence: str) -> str:
-    """Return what two sentences have in common that say the same: "remember that" in front doesn't count."""
+    """Return a key for comparing sentences, without list marks and a leading "remember that"."""
     request = requested(sentence)
     return wording(_MARKS.sub("", request.what if request is not None else sentence))
 
@@ -296,39 +296,42 @@ def _is_short(sentence: str) -> bool:
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text as they stand in it."""
     return [part for line in text.splitlines() for part in _ENDS.split(line) if part.strip()]
 
 
 def _quoted_parts(text: str) -> Iterator[str]:
-    """Yield the sentences of a text in which messages are quoted, without who says them and when."""
+    """Yield the sentences of a text that quotes messages, without speakers and times."""
     for line in text.splitlines():
         for part in _NOTED.sub("", line).split(" | "):
             yield from (sentence for sentence in _ENDS.split(_SPEAKER.sub("", part)) if sentence.strip())
 
 
 def _sentences(text: str) -> frozenset[str]:
-    """What a text says, sentence by sentence, however it is laid out."""
+    """Return the wording of each sentence, without list marks."""
     parts = (_MARKS.sub("", part) for line in text.splitlines() for part in _ENDS.split(line))
     return frozenset(message_text for part in parts if (message_text := wording(part)))
 
 
 NOTHING_IN_PROMPT = AlreadyInPrompt()
 
-CHUNK = 50
-"""So many lines are read at a time."""
-SHORTEST_PAGE = 10
-"""Tokens of an entry's text on a page at the least, whatever its name and its source take of the result."""
+LINES_PER_FETCH = 50
+MIN_PAGE_TOKENS = 10
+"""Minimum tokens of an entry's text on a page, even if its heading uses up the budget."""
 _ENDING = "(9999 more: page=99)"
 
 
 class NoSuchPage(MnemeError):
-    """What was asked for has fewer pages."""
+    """The requested page number is beyond the last page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something found, in one line. entry: its id where it is one; headings: what stands above it and its like."""
+    """A result in one line.
+
+    Attributes:
+        entry: The entry's id, or None if it is not an entry.
+        headings: Headings of the group that it belongs to, outermost first.
+    """
 
     text: str
     provenance: Provenance
@@ -338,7 +341,12 @@ class Line:
 
 @dataclass(slots=True)
 class ResultPage:
-    """What stands on a page. entries: the ids of those on it; left: how many lines come after it."""
+    """A page of results.
+
+    Attributes:
+        entries: Ids of the entries on the page.
+        left: Number of lines after this page.
+    """
 
     number: int
     lines: list[str] = field(default_factory=list)
@@ -348,26 +356,26 @@ class ResultPage:
 
     @property
     def passage(self) -> Passage:
-        """All of it for a model, with what is left and how to get it."""
+        """Return the page for a model, with a hint how to get the next page."""
         rest = [f"({self.left} more: page={self.number + 1})"] if self.left else []
         return Passage("\n".join([*self.lines, *rest]), worst(self.provenances))
 
 
 Fetch = Callable[[int], Awaitable[Sequence[Line]]]
-"""Reads the lines from the one with that number (from 0) on, CHUNK of them."""
+"""Reads LINES_PER_FETCH lines, starting at the given index (from 0)."""
 
 
 class Paging:
-    """Fills pages of `tokens`, the line included that says what is left."""
+    """Splits lines into pages of at most `tokens`, including the hint to the next page."""
 
     def __init__(self, tokens: int, counter: TokenCounter) -> None:
         self._tokens = tokens
         self._counter = counter
 
     async def page(self, fetch: Fetch, total: int, number: int = 1, head: str = "") -> ResultPage:
-        """Page `number` (from 1) of `total` lines. head: stands first on every page. Raises NoSuchPage."""
+        """Return page `number` (from 1) of `total` lines. `head` is the first line of every page. Raises NoSuchPage."""
         filling, done = _Filling(1, self._tokens, self._counter, head), 0
-        for start in range(0, total, CHUNK):
+        for start in range(0, total, LINES_PER_FETCH):
             for line in await fetch(start):
                 if not filling.add(line, is_last=done + 1 == total):
                     page = filling.page
@@ -382,15 +390,15 @@ class Paging:
         return filling.page
 
     def pages_of(self, about: str, text: str) -> list[str]:
-        """`text` in pages that have room after `about`; where there are several, each begins with its number."""
+        """Split `text` into pages with room for `about`. If there are several, each starts with its page number."""
         if self._counter.text(f"{about} {text}") <= self._tokens:
             return [text]
         longest = " (page 99 of 99, page=99 shows more) "
-        room = max(SHORTEST_PAGE, self._tokens - self._counter.text(f"{about}{longest}"))
+        room = max(MIN_PAGE_TOKENS, self._tokens - self._counter.text(f"{about}{longest}"))
         parts: list[str] = []
         while text:
             part = fitting(text, room, self._counter)
-            # between words, where there are any
+            # Break between words if possible.
             end = max(part.rfind("\n"), part.rfind(" ")) + 1
             part = part if part == text or end <= len(part) // 2 else part[:end]
             parts.append(part)
@@ -413,8 +421,8 @@ class _Filling:
         self._is_empty = True
 
     def add(self, line: Line, *, is_last: bool) -> bool:
-        """Add a line if there is room; of the first one as much as there is room for."""
-        text = "\n".join([*_new(line.headings, self._headings), line.text])
+        """Add a line and return True if there is room. The first line of a page is cut to fit."""
+        text = "\n".join([*_new_headings(line.headings, self._headings), line.text])
         room = self._left - (0 if is_last else self._reserved)
         if (cost := self._counter.text(text) + 1) > room + 1:
             if not self._is_empty:
@@ -430,19 +438,18 @@ class _Filling:
         return True
 
 
-def _new(headings: Sequence[str], above: Sequence[str]) -> Sequence[str]:
-    """The headings from the first on that is not above already."""
+def _new_headings(headings: Sequence[str], above: Sequence[str]) -> Sequence[str]:
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(headings, above, strict=False))
     return headings[len([*same]) :]
 
 
 def cut(text: str, tokens: int, counter: TokenCounter) -> str:
-    """`text`, or as much of its beginning as fits, with a mark that it goes on."""
+    """Return `text`, or the longest beginning that fits, with an ellipsis."""
     return text if counter.text(text) <= tokens else f"{fitting(text, tokens, counter, '…')}…"
 
 
 def fitting(text: str, tokens: int, counter: TokenCounter, end: str = "") -> str:
-    """As much of the beginning of `text` as fits with `end` after it; one character at the least."""
+    """Return the longest beginning of `text` that fits with `end` after it, but at least one character."""
     while len(text) > 1 and (cost := counter.text(f"{text}{end}")) > tokens:
         text = text[: max(1, min(len(text) - 1, len(text) * tokens // cost))]
     return text

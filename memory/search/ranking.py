@@ -1,4 +1,4 @@
-"""Ranking anew what the index found, by what tells how well it answers and what was said around it."""
+"""Reranking: sorts the hits of the index by their features (features.py) and the learned weights (weights.py)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 REACH = 4
-"""How many messages before and after one belong to its surroundings."""
+"""Number of messages before and after a message that count as its surroundings."""
 _AROUND = f"""
 WITH found AS (SELECT id, conversation_id, turn_id FROM messages WHERE id IN (SELECT value FROM json_each(?))),
 before AS (
@@ -33,10 +33,10 @@ FROM spoken WHERE id IN (SELECT id FROM before) ORDER BY id
 
 
 class Neighbourhood:
-    """The messages around those that were found.
+    """The messages around the hits.
 
-    Of each that was found all that stood up to REACH before it is here, so that two of them which are at most REACH
-    apart here are so in their conversation.
+    It holds the REACH messages before each hit, so that distances up to REACH between hits are the same as in the
+    conversation.
     """
 
     def __init__(self, results: Iterable[int], rows: Sequence[Row]) -> None:
@@ -64,44 +64,42 @@ class Neighbourhood:
         return message in self._places
 
     def until(self, message: int, most: int) -> list[Row]:
-        """A message and what was said before it, the nearest first."""
+        """Return a message and those before it, newest first, at most `most` in all."""
         place, conversation = self._places[message]
         return conversation[max(0, place + 1 - most) : place + 1][::-1]
 
     def near(self, message: int) -> list[int]:
-        """The messages that were found too and stand at most REACH before or after one."""
+        """Return the other hits at most REACH before or after a message."""
         return self._near[message]
 
     def turn(self, number: int) -> list[Row]:
-        """What was said in a turn."""
         return self._turns[number]
 
 
 async def neighbourhood(database: Database, results: Sequence[int]) -> Neighbourhood:
-    """What was said around messages, in one read; none where there are none."""
     return Neighbourhood(results, await database.rows(_AROUND, (json.dumps(results),)) if results else [])
 
 
-LEAST_SCORE = 0.01
-ENOUGH_COVERED = 0.5
-"""Where no hit covers so much of a question, meaning takes the place of its words; where none covers any, all of it.
+MIN_SCORE = 0.01
+FULL_WORD_COVERAGE = 0.5
+"""Coverage from which only words rank. Below it meaning gets a growing share, up to all if no hit covers anything.
 
-R@10 of weights fitted on LoCoMo's development half in the group form and on half of the paraphrases in six languages,
-on the former cross-fitted and on the other half: 84.1 and 44 (0.65: 83.5 and 46). One set of weights fitted on both
-has 82.2 and 43, one fitted on LoCoMo alone 84.6 and 23.
+R@10 on LoCoMo's development half (group form, cross-fitted) and on held-out paraphrases in six languages: 84.1 and 44
+(at 0.65: 83.5 and 46). One set of weights fitted on both has 82.2 and 43, fitted on LoCoMo alone 84.6 and 23.
 """
 
-_FULL_ENTRY = Features(fit=1.0, coverage=1.0).weighed(RANKING)
-_FULL_MESSAGE = Features(fit=1.0, coverage=1.0, surroundings=1.0).weighed(RANKING)
+_FULL_ENTRY = Features(fit=1.0, coverage=1.0).weighted_sum(RANKING)
+_FULL_MESSAGE = Features(fit=1.0, coverage=1.0, surroundings=1.0).weighted_sum(RANKING)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Hits, best first, the score and the features of each, and what was said around them.
+    """Hits, best first, with scores, features and surroundings.
 
-    standing_out: how far the nearest in meaning stands out from the rest, in deviations; 0 without vectors.
-    answering: the best score by words alone, as a part of what one of its kind has that is first, stands beside such
-    ones and covers all of the question.
+    Attributes:
+        standing_out: How far the most similar hit stands out, in standard deviations. 0 without vectors.
+        answering: The best score by words alone, as a share of a full score: one with the best fit, the best
+            surroundings and complete coverage.
     """
 
     hits: list[Hit]
@@ -112,21 +110,21 @@ class Ranked:
     answering: float = 0.0
 
     def worth(self, part: float) -> list[Hit]:
-        """The hits whose scores are at least this part of the best one's."""
         best = max(self.scores, default=0.0)
         return [hit for hit, score in zip(self.hits, self.scores, strict=True) if score >= best * part]
 
     @property
     def coverage(self) -> float:
-        """The most of the question that one of them covers."""
         return max((features.coverage for features in self.features), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class RankingRequest:
-    """A question, whose memory it is asked of (None: of all), and what may be found.
+    """A question and the filters for its hits.
 
-    wanted: tells of what is found by meaning whether it is wanted, as `hits` have been sorted out before.
+    Attributes:
+        owner: The owner to search, or None for all owners.
+        wanted: Filters the hits that vectors add. The hits of the index have been filtered before.
     """
 
     question: str
@@ -136,21 +134,22 @@ class RankingRequest:
 
 
 class Ranker:
-    """Ranks hits, by meaning too where there is an embedder."""
+    """Ranks hits by words and, if there is an embedder, by meaning."""
 
     def __init__(self, database: Database, vector_search: VectorSearch | None = None) -> None:
         self._database = database
         self._vector_search = vector_search
 
     def expect(self, question: str) -> None:
-        """Begin with what takes long, as far as nothing need be found for it."""
+        """Start embedding a question that is about to be searched for."""
         if self._vector_search is not None:
             self._vector_search.expect(question)
 
     async def compared(self, lookup: Found, visible: int) -> Found:
-        """What was found for a message, with how near in meaning it is.
+        """Add similarities to the search results of a message.
 
-        visible: messages that the conversation holds.
+        Args:
+            visible: Number of messages in the visible conversation.
         """
         if self._vector_search is None or lookup.owner is None:
             return lookup
@@ -162,9 +161,10 @@ class Ranker:
     async def ranked(
         self, ranking_request: RankingRequest, hits: Sequence[Hit], similarities: Similarities | None = None
     ) -> Ranked:
-        """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few.
+        """Rank `hits` and the messages that are near in meaning. All are read, so pass few.
 
-        similarities: where they were compared before.
+        Args:
+            similarities: The result of an earlier comparison. If None, it is computed.
         """
         if similarities is None:
             similarities = NOT_COMPARED
@@ -179,19 +179,18 @@ class Ranker:
 async def by_features(
     question: str, hits: Sequence[Hit], database: Database, similarities: Similarities = NOT_COMPARED
 ) -> Ranked:
-    """`hits` by how well their features say that they answer `question`."""
     around = await neighbourhood(database, [hit.id for hit in hits if hit.turn_id is not None])
-    # what was forgotten meanwhile is no longer there
-    there = [hit for hit in hits if hit.turn_id is None or hit.id in around]
-    asked_question = Question(question, there, around, similarities)
-    described = [(asked_question.features(hit), hit) for hit in there]
+    # Messages may have been forgotten since they were found.
+    present = [hit for hit in hits if hit.turn_id is None or hit.id in around]
+    asked_question = Question(question, present, around, similarities)
+    described = [(asked_question.features(hit), hit) for hit in present]
     weights = RANKING
     if similarities:
-        weights = WITH_VECTORS.mixed(BY_MEANING, share_of_words([features for features, _ in described]))
-    scored = [(features, max(LEAST_SCORE, features.weighed(weights)), hit) for features, hit in described]
+        weights = WITH_VECTORS.interpolate(BY_MEANING, share_of_words([features for features, _ in described]))
+    scored = [(features, max(MIN_SCORE, features.weighted_sum(weights)), hit) for features, hit in described]
     scored.sort(key=lambda item: item[1], reverse=True)
     parts = (
-        features.weighed(RANKING) / (_FULL_ENTRY if hit.turn_id is None else _FULL_MESSAGE)
+        features.weighted_sum(RANKING) / (_FULL_ENTRY if hit.turn_id is None else _FULL_MESSAGE)
         for features, hit in described
     )
     return Ranked(
@@ -205,5 +204,5 @@ async def by_features(
 
 
 def share_of_words(features: Sequence[Features]) -> float:
-    """How much the words of a question tell of what was found for it, beside its meaning; from 0 to 1."""
-    return min(1.0, max((each.coverage for each in features), default=0.0) / ENOUGH_COVERED)
+    """Return the weight of words against meaning in the ranking, from 0 to 1."""
+    return min(1.0, max((each.coverage for each in features), default=0.0) / FULL_WORD_COVERAGE)

@@ -1,4 +1,7 @@
-"""Search: one BM25 ranking over entries and the messages of the log (S1, S4)."""
+"""Search: queries the FTS5 index for entries and messages, and returns hits sorted by BM25 (S1, S4).
+
+This is the lowest layer: it doesn't rerank (ranking.py), select or format (recall.py).
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,17 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
     Limits = Sequence[tuple[Collection[str] | None, int | None]]
-    """How many hits are wanted, by their kinds; None: of all kinds, and all of them."""
+    """Pairs of kinds and the maximum number of hits. None means all kinds, or no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """How near something is: in standard deviations, from how near the owner's texts are as a rule.
+    """Similarity of a hit to a question, in standard deviations from the mean of the owner's texts.
 
-    whole: to the question as it stands. bare: to the question without the names of speakers. nearby: the best of the
-    messages around it, to the bare question.
+    Attributes:
+        whole: Similarity to the question.
+        bare: Similarity to the question without the names of speakers.
+        nearby: The best similarity of the surrounding messages to the bare question.
     """
 
     whole: float = 0.0
@@ -41,10 +46,13 @@ class Similarity:
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """What comparing vectors told. found: hits that no word found.
+    """The result of comparing vectors. It is empty if there are none, so that words alone rank.
 
-    standing_out: by how many deviations the nearest is nearer than the nearest of so many texts would be by chance.
-    Empty where nothing is known: then words alone rank.
+    Attributes:
+        found: Additional hits, which the index did not find.
+        of: Similarity by `key_of` the hit.
+        standing_out: How much nearer the best text is than the best of equally many random texts would be, in
+            standard deviations.
     """
 
     found: Sequence[Hit] = ()
@@ -59,7 +67,7 @@ NOT_COMPARED = Similarities()
 
 
 def key_of(hit: Hit) -> int:
-    """A number for a message or an entry: its row in the index, an entry's below 0."""
+    """Return a unique number of a message or an entry: its row in the index, negated for an entry."""
     return -2 * hit.id if hit.turn_id is None else 2 * hit.id + 1
 
 
@@ -75,41 +83,41 @@ WEIGHTS = {
     "second_previous": 0.3,
     "second_next": 0.2,
 }
-"""What a word counts by where it stands. Measured on LoCoMo: neighbours as weighted columns add 14 points of R@10."""
+"""Weights of the index columns. Measured on LoCoMo: neighbours as weighted columns add 14 points of R@10."""
 
 MESSAGE_KIND = "message"
-"""The kind under which the log's messages are asked for and shown."""
+"""The kind of log messages in filters and hits."""
 PASSAGE_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
-"""What is quoted in a prompt where it fits; typed memories activate instead (memory/search/activation.py)."""
+"""Kinds that are quoted in a prompt. Typed memories activate instead (memory/search/activation.py)."""
 MEMORIES = 32
-"""So many typed memories that fit a message best are looked at for its prompt."""
+"""Maximum number of typed memories per message."""
 WORKFLOWS = 8
-"""So many workflows, also where other memories have used up the places."""
+"""Maximum number of workflows per message, in addition to MEMORIES."""
 PASSAGES = 80
-"""So many passages, besides those that the conversation holds: 100 find a third of a point more on LoCoMo, and take a
-millisecond more."""
+"""Maximum number of passages per message, not counting the visible conversation. On LoCoMo 100 find a third of a point
+more and take a millisecond more."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
 SCORE = f"-{_BM25}"
-"""The score of a row that matches, greater is better."""
+"""SQL expression for the score of a matching row. Greater is better."""
 _SAMPLE = 16
-# so many of the entries looked at must be an owner's for him to have most of all
-_MOST = 12
+# Number of sampled entries that an owner must have to count as the owner of most entries.
+_MIN_OWNED_SAMPLES = 12
 _OWNER = f"""
 SELECT o.id, EXISTS (SELECT 1 FROM family f WHERE f.owner = o.name),
     (SELECT count(*) FROM entries e WHERE +e.owner_id = o.id AND e.id IN
     (SELECT value * (SELECT max(id) FROM entries) / {_SAMPLE} FROM json_each('{[*range(1, _SAMPLE + 1)]}')))
 FROM owners o WHERE o.name = ?
 """
-# how many times as many rows as are wanted are looked at before all are
-_FIRST = 10
-# First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
-# Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
+# The first query fetches this many times the wanted rows. If filters leave too few, a second query fetches all.
+_FIRST_FETCH_FACTOR = 10
+# The inner queries read only the columns for filters and order, since many rows match and few are wanted.
+# MATERIALIZED avoids computing each score twice. A + keeps SQLite from using an owner's index instead.
 _FOUND = f"""
 SELECT {ROW} AS row, {SCORE} AS score FROM search WHERE search MATCH :match AND {IN_PART}
 """
 _BEST_FOUND = f"{_FOUND} ORDER BY 2 DESC, 1 DESC LIMIT :first"
-# what the family shares beside it, with what is one's own once
+# Adds what the family shares. UNION removes the owner's own rows from it.
 _WITH_SHARED = (
     f"SELECT * FROM ({{found}}) UNION SELECT {ROW}, {SCORE} FROM search WHERE search MATCH :match AND {IN_FAMILY_PART}"
 )
@@ -125,9 +133,9 @@ SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL 
     0 AS archived, 1 AS current, (SELECT count(*) FROM found) AS looked_at, 0 AS shared
 FROM {{found}} f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
-# where every message is wanted that is good enough: to read thousands takes as long as to score them
+# Used if no filter applies to messages. Joining thousands of messages takes as long as scoring them.
 _BEST_MESSAGES = "(SELECT * FROM found WHERE row % 2 = 1 ORDER BY score DESC, row DESC LIMIT :messages)"
-# Of an entry only is kept whether it can be trusted, not what made it foreign.
+# An entry stores only whether it is trusted, not where it came from.
 _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
@@ -145,11 +153,16 @@ _ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What may be found.
+    """Filters of a search.
 
-    kinds None: all. path: entries whose scope it lies in. tags: entries that have all of them, whatever their case.
-    since and until bound when it was made. archived None: both.
-    current: only what holds, so nothing that was superseded, is past or not confirmed.
+    Attributes:
+        kinds: None means all kinds.
+        path: Only entries with a scope that contains this path.
+        tags: Only entries with all of these tags, case-insensitively.
+        since: Earliest creation time.
+        until: Latest creation time, exclusive.
+        archived: None means both archived and other entries.
+        current: Only valid entries: not superseded, not past and not unconfirmed.
     """
 
     kinds: Collection[str] | None = None
@@ -163,9 +176,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found. score: the negated BM25, greater is better. Messages have no name, only episodes an outcome.
+    """A search result: an entry or a message.
 
-    shared_by: who of the family has shared it; None: it is the asker's own.
+    Attributes:
+        name: None for messages.
+        score: The negated BM25. Greater is better.
+        turn_id: None for entries.
+        outcome: Only episodes have one.
+        shared_by: The family member who shared it, or None if it belongs to the owner who searches.
     """
 
     id: int
@@ -192,11 +210,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
+    """The hits for `message`, best first.
 
-    owner: whose message it is; None where nothing was looked for. similarities: how near in meaning all that is to it,
-    and what else is near. answer: the passages, ranked, where memory has anything to say to the message. asked: the
-    same for each part of it that was looked up by itself.
+    Attributes:
+        memories: Typed memories, including workflows.
+        workflows: The best workflows.
+        passages: Messages, notes and other hits that are quoted.
+        owner: The owner of the message, or None if there was no search.
+        similarities: Similarities of the hits to the message, and additional near hits.
+        answer: The ranked passages, or None if they don't answer the message.
+        asked: The results for each part of the message that was searched for separately.
     """
 
     memories: Sequence[Hit] = ()
@@ -213,10 +236,13 @@ NOTHING = Found()
 
 
 class Search:
-    """Finds entries and messages. Any text is a valid query; what to leave out is the caller's choice."""
+    """Finds entries and messages. Any text is a valid query.
+
+    Args:
+        family: Whether members see what others share (MEMORY_SCOPE).
+    """
 
     def __init__(self, database: Database, *, family: bool = False) -> None:
-        """family: what is shared is read by the others (MEMORY_SCOPE)."""
         self._database = database
         self._family = family
 
@@ -229,46 +255,50 @@ class Search:
         limit: int | None = None,
         shared: bool = False,
     ) -> list[Hit]:
-        """What fits `query`, best first, of one owner or of all; equal scores newest first.
+        """Return the hits for `query`, best first and with equal scores newest first.
 
-        shared: also what others have shared with the owner.
+        Args:
+            owner: None searches all owners.
+            shared: Include what others have shared with the owner.
         """
         only = only or Filter()
         rows = await self._best(query, owner, only, [(only.kinds, limit)], _DECORATED, shared=shared)
         return [_hit(row, owner) for row in rows]
 
     async def for_message(self, message: str, owner: str, visible: int) -> Found:
-        """What may stand in the prompt of a message, in one pass through the index.
+        """Return the hits for the prompt of a message, with a single query.
 
-        visible: messages that the conversation holds. They fit best as a rule and must not use up the places.
+        Args:
+            visible: Number of messages in the visible conversation. They usually match best, so as many more are
+                fetched.
         """
         limits = [(TYPED_KINDS, MEMORIES), ((Kind.WORKFLOW,), WORKFLOWS), (PASSAGE_KINDS, PASSAGES + visible)]
         groups: list[list[Hit]] = [[], [], []]
         only = Filter(archived=False, current=True)
         for row in await self._best(message, owner, only, limits, _DECORATED, shared=True):
             hit = _hit(row, owner)
-            # what others have shared does not activate as if it were the asker's own: it is quoted
+            # Memories that others shared are quoted instead of activated.
             groups[row["part"] if hit.shared_by is None else 2].append(hit)
         return Found(groups[0], groups[1], groups[2], message, owner)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
-        """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
+        """Return ids and scores of the entries that match `query`, best first."""
         rows = await self._best(query, owner, only, [(only.kinds, limit)], _SCORES)
         return {source_of(row["row"])[1]: row["score"] for row in rows}
 
     async def named(self, name: str, owner: str | None = None, *, only: Filter | None = None) -> list[Hit]:
-        """The entries that have `name` as their name or as an alias, of one owner or of all; their score is 0."""
+        """Return the entries with the name or alias `name`, of one owner or of all, with a score of 0."""
         where, parameters = conditions(only or Filter(), None)
         rows = await self._database.rows(
             "WITH found AS (SELECT 2 * k.entry_id AS row, 0.0 AS score FROM names k JOIN owners o ON o.id = k.owner_id"
-            " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # what was removed has no names
+            " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # Removed entries have no names.
             f" hits AS ({_ENTRIES}), best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
             parameters | {"key": name_key(name), "owner": owner},
         )
         return [_hit(row, owner) for row in rows]
 
     async def at(self, rows: Sequence[int]) -> list[Hit]:
-        """What stands in rows of the index, in their order; what is gone meanwhile is not among it."""
+        """Return the hits for rows of the index, in their order. Deleted rows are skipped."""
         results = await self._database.rows(
             f"WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)), hits AS"
             f" ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits) {_DECORATED}",
@@ -277,8 +307,8 @@ class Search:
         hits = {row["row"]: _hit(row, None) for row in results if row["name"] is not None or row["turn_id"] is not None}
         return [hits[row] for row in rows if row in hits]
 
-    async def these(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
-        """The messages and entries of an owner in these rows of the index; their score is 0."""
+    async def by_rows(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
+        """Return the owner's messages and entries in the given rows of the index, with a score of 0."""
         if not rows:
             return []
         where, parameters = conditions(only, None)
@@ -291,7 +321,7 @@ class Search:
         return [_hit(row, owner) for row in results]
 
     async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
-        """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""
+        """Return the live entries with a scope that contains `path`, by priority, then by strength as their score."""
         rows = await self._database.rows(
             "WITH best AS (SELECT 2 * e.id AS row, e.strength AS score, e.kind, e.created_at, e.owner_id, e.scope,"
             " 0 AS archived, CASE e.priority WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END"
@@ -307,7 +337,7 @@ class Search:
     async def _best(
         self, query: str, owner: str | None, only: Filter, limits: Limits, columns: str, *, shared: bool = False
     ) -> list[Row]:
-        """For each kinds in `limits` as many rows as it says, `part` telling for which they are."""
+        """Return the best rows for each item of `limits`. The column `part` is the item's index."""
         owner_id, of_family, share = None, False, 0
         if owner is not None:
             row = await self._database.row(_OWNER, (owner,))
@@ -328,16 +358,18 @@ class Search:
         most = max(
             (limit for kinds, limit in limits if kinds is None or MESSAGE_KIND in kinds), default=None, key=_size
         )
-        # no condition is in the way of a message
-        takes_best = share < _MOST and owner_id is not None and most is not None and not _bounds_messages(only)
+        # The best messages can be taken before filtering only if no filter applies to messages.
+        takes_best = (
+            share < _MIN_OWNED_SAMPLES and owner_id is not None and most is not None and not _bounds_messages(only)
+        )
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"
         rest = f"hits {once} ({sources(limits, messages)}), best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
         total = sum(limit for _, limit in limits if limit is not None)
         bounded = all(limit is not None for _, limit in limits)
         rows: list[Row] = []
-        if share >= _MOST and bounded:  # many rows match
-            first = total * _FIRST
+        if share >= _MIN_OWNED_SAMPLES and bounded:
+            first = total * _FIRST_FETCH_FACTOR
             rows = await self._database.rows(
                 f"WITH found AS MATERIALIZED ({_found(_BEST_FOUND, of_family)}), {rest}",
                 parameters | {"first": first},
@@ -362,7 +394,11 @@ def _size(limit: int | None) -> float:
 
 
 def sources(limits: Limits, messages: str = "found") -> str:
-    """What is searched, of the rows in `found`: entries, messages, or both. messages: where those are taken from."""
+    """Return SQL that joins the rows in `found` with entries, messages, or both.
+
+    Args:
+        messages: The table expression that messages are taken from.
+    """
     kinds = {kind for some, _ in limits for kind in (some if some is not None else (*Kind, MESSAGE_KIND))}
     sources = [_ENTRIES] if kinds - {MESSAGE_KIND} else []
     sources += [_MESSAGES.format(found=messages)] if MESSAGE_KIND in kinds else []
@@ -372,14 +408,14 @@ def sources(limits: Limits, messages: str = "found") -> str:
 def conditions(
     only: Filter, owner_id: int | None, part: int = 0, *, shared: bool = False
 ) -> tuple[str, dict[str, object]]:
-    """The condition on a row `b` that is wanted, and its parameters. shared: also what the family shares."""
+    """Return the WHERE clause for rows `b`, and its parameters. `shared` also admits what the family shares."""
     own = "true" if owner_id is None else f"+b.owner_id = {owner_id}"
     clauses = [f"({own} OR b.shared)" if shared else own]
     parameters: dict[str, object] = {}
     if only.kinds is not None:
         names = {f"kind{part}_{number}": str(kind) for number, kind in enumerate(only.kinds)}
         of_kind = f"b.kind IN ({', '.join(f':{name}' for name in names)})"
-        # of what others share every kind is quoted where passages are
+        # Shared entries of every kind are quoted, so they are returned together with messages.
         quoted = shared and MESSAGE_KIND in only.kinds
         clauses.append(f"({of_kind} OR b.shared AND NOT {own})" if quoted else of_kind)
         parameters |= names

@@ -1,4 +1,4 @@
-"""Counts which memories an answer used. To stand in a request, or to be found by a search, is no use (S4)."""
+"""Detects which memories an answer used, and reinforces them. Being in a request or a search result doesn't count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memory.store.entry import Kind
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from memory.store.decay import Reinforcement
 
 MIN_COVERAGE = 0.5
-"""The share of a memory's telling words that stand in the answer or its question if the answer used it."""
+"""Minimum share of a memory's telling words in the answer and its question for the memory to count as used."""
 MAX_KNOWN_TERMS = 256
 
-# by their ids, and by the lines of MEMORY.md that were written for them
+# Finds entries by id, or by their line in MEMORY.md.
 _SHOWN = f"""
 SELECT e.id, e.content FROM entries e WHERE e.deleted_at IS NULL AND e.kind <> '{Kind.ARCHIVE}' AND (
     e.id IN (SELECT value FROM json_each(:ids))
@@ -29,8 +29,6 @@ SELECT e.id, e.content FROM entries e WHERE e.deleted_at IS NULL AND e.kind <> '
 
 
 class MemoryUses:
-    """Reinforces the memories that answers use."""
-
     def __init__(self, database: Database, reinforcement: Reinforcement) -> None:
         self._database = database
         self._reinforcement = reinforcement
@@ -38,11 +36,11 @@ class MemoryUses:
     async def count(
         self, owner: str, question: str, answer: str, shown: Collection[int], lines: Collection[str]
     ) -> frozenset[int]:
-        """Count the uses in an answer once each, and return the ids of the memories.
+        """Reinforce the memories that the answer used, and return their ids.
 
         Args:
-            shown: Ids of the memories that the model was shown for this answer.
-            lines: The lines of the request, among them those of MEMORY.md.
+            shown: Ids of the memories in the request.
+            lines: The lines of the request, including those of MEMORY.md.
         """
         if not answer.strip():
             return frozenset()
@@ -54,9 +52,9 @@ class MemoryUses:
 
 
 def is_used(memory: str, question: str, answer: str) -> bool:
-    """Return True if an answer says something of a memory that its question did not say.
+    """Return True if the answer contains words of the memory that the question doesn't contain.
 
-    With the question it has to hold enough of the memory's telling words: one word may be chance.
+    Answer and question together must contain MIN_COVERAGE of the telling words, since a single word may be chance.
     """
     sought = _terms_of(memory)
     if not sought.terms:
@@ -67,5 +65,4 @@ def is_used(memory: str, question: str, answer: str) -> bool:
 
 @lru_cache(maxsize=MAX_KNOWN_TERMS)
 def _terms_of(memory: str) -> QueryTerms:
-    """Return the telling words of a memory. The same ones stand in most requests."""
     return QueryTerms(memory)

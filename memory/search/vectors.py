@@ -1,7 +1,7 @@
-"""Vectors of what was said and noted: how they are kept, and which are still to be made.
+"""Stored vectors of messages and entries, and the background embedding that creates them.
 
-A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. It is derived: triggers
-(memory/store/schema.sql) take away those of what is deleted or changed.
+A vector has one byte per dimension, scaled so that the largest is 127, since only its direction matters. Vectors are
+derived data: triggers (memory/store/schema.sql) delete those of deleted or changed texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class EmbedderError(MnemeError):
-    """There are no vectors for now. refused: it is about these texts, and others may go well."""
+    """The embedder failed. `refused` means that it rejected these texts, while others may succeed."""
 
     def __init__(self, text: str, *, refused: bool = False) -> None:
         super().__init__(text)
@@ -31,22 +31,23 @@ class EmbedderError(MnemeError):
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts, such that those of texts that mean the like point the same way."""
+    """Computes embedding vectors of texts."""
 
     @property
     def name(self) -> str:
-        """What made a vector; those of different names can't be compared."""
+        """The name of the model. Vectors of different models can't be compared."""
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Vector]:
-        """A vector for each text, all of one length and of any norm. Raises EmbedderError.
+        """Return a vector for each text, all with the same dimensions and of any norm. Raises EmbedderError.
 
-        are_queries: the texts ask; otherwise they are what may answer. Some models want to know.
+        Args:
+            are_queries: Whether the texts are questions. Some models encode questions and documents differently.
         """
 
 
 WINDOW = 500
-"""So many messages or entries are looked through at a time for those without a vector."""
-_LARGEST = 127
+"""Number of ids that one query checks for missing vectors."""
+_MAX_COMPONENT = 127
 
 _MESSAGES = """
 SELECT 2 * m.id + 1 AS row, c.owner_id, m.conversation_id, coalesce(m.speaker, m.role) AS source, m.content
@@ -69,7 +70,7 @@ SELECT v.row, e.owner_id, NULL AS conversation_id, n.name AS source,
 FROM vectors v JOIN entries e ON e.id = v.row / 2 JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
 WHERE v.model_id = 0 AND e.deleted_at IS NULL LIMIT :most
 """
-# what was deleted or said anew while its vector was made gets none
+# Skips texts that were deleted or changed while their vectors were computed.
 _WRITE = """
 INSERT OR REPLACE INTO vectors (row, owner_id, conversation_id, model_id, vector)
 SELECT :row, :owner, :conversation, :model, :vector WHERE CASE WHEN :row % 2
@@ -81,7 +82,7 @@ SELECT :row, :owner, :conversation, :model, :vector WHERE CASE WHEN :row % 2
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """A message or an entry without a vector. row: its number in the search index."""
+    """A message or an entry without a vector. `row` is its row in the search index."""
 
     row: int
     owner_id: int
@@ -91,26 +92,23 @@ class Unembedded:
 
     @property
     def text(self) -> str:
-        """What a vector is made of."""
         return embedded_form(self.source, self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How much has a vector of a model, and how much is to have one."""
+    """Progress of the embedding: number of vectors, and number of texts in all."""
 
     done: int
     of: int
 
 
 class Vectors:
-    """The vectors in the store."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def model(self, name: str) -> int:
-        """The number of a model."""
+        """Return the id of a model, and create it if necessary."""
         value = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
         if value is None:
             await self._database.write("INSERT OR IGNORE INTO embedding_models (name) VALUES (?)", (name,))
@@ -118,26 +116,24 @@ class Vectors:
         return int(value)
 
     async def newest(self) -> tuple[int, int]:
-        """The ids of the newest message and of the newest entry."""
         row = await self._database.row(
             "SELECT (SELECT coalesce(max(id), 0) FROM messages), (SELECT coalesce(max(id), 0) FROM entries)"
         )
         return (row[0], row[1]) if row is not None else (0, 0)
 
     async def missing(self, model: int, after: int, until: int, *, entries: bool) -> list[Unembedded]:
-        """The messages, or the entries, with ids above `after` up to `until` that have no vector, newest first."""
+        """Return the messages or entries without a vector, with `after` < id <= `until`, newest first."""
         window: dict[str, object] = {"model": model, "after": after, "until": until}
         rows = await self._database.rows(_ENTRIES if entries else _MESSAGES, window)
         return [Unembedded(*row) for row in rows]
 
     async def touched(self) -> list[Unembedded]:
-        """Some entries that were changed since they were given a vector."""
         return [Unembedded(*row) for row in await self._database.rows(_TOUCHED, {"most": WINDOW})]
 
     async def write(self, model: int, made: Sequence[tuple[Unembedded, Vector]]) -> None:
-        """Keep vectors; what was deleted or changed meanwhile is left out.
+        """Store vectors, except for texts that were deleted or changed since.
 
-        Raises EmbedderError for vectors of another length than the model's former ones.
+        Raises EmbedderError if the number of dimensions differs from the model's stored vectors.
         """
         lengths = {await self.length(model), *(len(vector) for _, vector in made)} - {None}
         if len(lengths) > 1:
@@ -161,16 +157,16 @@ class Vectors:
             await connection.executemany(_WRITE, rows)
 
     async def length(self, model: int) -> int | None:
-        """How many numbers the vectors of a model have; None while there are none."""
+        """Return the number of dimensions of a model's vectors, or None if there are none yet."""
         value: int | None = await self._database.value(
             "SELECT length(vector) FROM vectors WHERE model_id = ? LIMIT 1", (model,)
         )
         return value
 
     async def of_owner(self, owner: str, model: int, after: int) -> list[Row]:
-        """An owner's vectors that came after one: id, key, conversation and vector, in that order.
+        """Return id, key, conversation and vector of an owner's vectors with an id above `after`.
 
-        key: the row of a message; below 0, the row of an entry, which is a conversation of its own.
+        The key is the row of a message, or the negated row of an entry. Each entry has a separate conversation number.
         """
         return await self._database.rows(
             "SELECT id, CASE WHEN row % 2 THEN row ELSE -row END, coalesce(conversation_id, -row), vector FROM vectors"
@@ -179,12 +175,10 @@ class Vectors:
         )
 
     async def count(self, owner: str, model: int) -> int:
-        """How many vectors an owner has."""
         of = "WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ?"
         return int(await self._database.value(f"SELECT count(*) FROM vectors {of}", (owner, model)))
 
     async def progress(self, name: str, owner: str | None = None) -> Embedded:
-        """How far a model has come with what one owner has, or all."""
         mine = "" if owner is None else " AND {}.owner_id = (SELECT id FROM owners WHERE name = :owner)"
         row = await self._database.row(
             "SELECT (SELECT count(*) FROM vectors v"
@@ -197,61 +191,62 @@ class Vectors:
         return Embedded(row[0], row[1]) if row is not None else Embedded(0, 0)
 
     async def drop(self) -> None:
-        """Take all vectors away; whoever makes them makes them anew."""
+        """Delete all vectors. The background embedding computes them again."""
         await self._database.write("DELETE FROM vectors")
 
 
 def embedded_form(source: str, content: str) -> str:
-    """A message with who said it, or an entry with its name: the form that vectors are made of."""
     return f"{source.capitalize() if source.islower() else source}: {content}"
 
 
 def quantised(vector: Vector) -> array[int]:
-    """The direction of a vector, one byte a number."""
-    scale = _LARGEST / (max(map(abs, vector), default=0.0) or 1.0)
+    """Scale a vector to one signed byte per dimension."""
+    scale = _MAX_COMPONENT / (max(map(abs, vector), default=0.0) or 1.0)
     return array("b", [round(number * scale) for number in vector])
 
 
 log = structlog.get_logger(__name__)
 
 BATCH = 32
-"""So many texts are handed over at a time, and kept in one transaction."""
-
-MOST_REFUSED = 3
-"""So many texts in a row may be refused before it is taken for a failure."""
+"""Texts per request to the embedder and per transaction."""
+MAX_REFUSED = 3
+"""Maximum number of refused texts at the start of a batch. If more are refused, the embedder itself has failed."""
 
 
 class Embedding:
-    """What an embedder has still to do. What was looked through before the end is looked through again at a start."""
+    """Embeds messages and entries in the background, new ones first. At each start all texts are checked again."""
 
     def __init__(self, vectors: Vectors, embedder: Embedder) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._model: int | None = None
-        self._seen = [0, 0]  # of messages and entries: the newest that was looked at
-        self._left = [0, 0]  # and the newest of those that were there at the start and are still to be looked at
+        # Pairs of message and entry ids: the newest checked, and the newest of the old ones that are still unchecked.
+        self._seen = [0, 0]
+        self._left = [0, 0]
         self._waiting: list[Unembedded] = []
         self._refused: set[int] = set()
         self._wrote = False
 
     async def some(self) -> bool:
-        """Make some vectors; whether there was any to make. Raises EmbedderError or StoreError; nothing is lost."""
+        """Embed a batch and return False if there was nothing to do.
+
+        Raises EmbedderError or StoreError. The batch is retried at the next call.
+        """
         if not self._waiting:
-            self._waiting = await self._look()
+            self._waiting = await self._find_missing()
         batch = self._waiting[:BATCH]
         if not batch or self._model is None:
             return False
-        made = await self._made(batch)
+        made = await self._embed_batch(batch)
         await self._vectors.write(self._model, made)
         self._wrote = self._wrote or bool(made)
         del self._waiting[:BATCH]
         return True
 
     async def progress(self, owner: str | None = None) -> Embedded:
-        """How far it has come with what one owner has, or all."""
         return await self._vectors.progress(self._embedder.name, owner)
 
-    async def _look(self) -> list[Unembedded]:
+    async def _find_missing(self) -> list[Unembedded]:
         newest = await self._vectors.newest()
         model = await self._vectors.model(self._embedder.name)
         taken_away = self._wrote and await self._vectors.length(model) is None
@@ -279,10 +274,10 @@ class Embedding:
     async def _missing(self, after: int, until: int, *, entries: bool) -> list[Unembedded]:
         return await self._vectors.missing(self._model or 0, after, until, entries=entries)
 
-    async def _made(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
-        """The vectors of a batch; what the embedder refuses while it takes others gets none."""
+    async def _embed_batch(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+        """Embed a batch, and skip the texts that the embedder refuses."""
         try:
-            return await self._of(batch)
+            return await self._embed_texts(batch)
         except EmbedderError as error:
             if not error.refused or len(batch) == 1:
                 raise
@@ -290,17 +285,17 @@ class Embedding:
         refused: list[Unembedded] = []
         for unembedded in batch:
             try:
-                made += await self._of([unembedded])
+                made += await self._embed_texts([unembedded])
             except EmbedderError as error:
                 if not error.refused:
                     raise
                 refused.append(unembedded)
-                if not made and len(refused) > MOST_REFUSED:  # then it is not about the texts
+                if not made and len(refused) > MAX_REFUSED:
                     raise
         self._refused |= {unembedded.row for unembedded in refused}
         log.warning("embedder_refused", texts=len(refused))
         return made
 
-    async def _of(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+    async def _embed_texts(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
         vectors = await self._embedder.embed([unembedded.text for unembedded in batch])
         return [*zip(batch, vectors, strict=True)]

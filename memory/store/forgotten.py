@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text
 from memory.messages import Role
 from memory.store.entry import Kind
+from memory.text.query_terms import QueryTerms
 from memory.text.same_words import is_quoted_from
-from memory.text.sought import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

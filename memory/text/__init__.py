@@ -1,1 +1,1 @@
-"""Words, names and tokens: what is known of texts by themselves."""
+"""Text processing without a database: words, stems, names, tokens and valid characters."""

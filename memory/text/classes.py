@@ -1,4 +1,4 @@
-"""To which classes words belong, in all languages: "my", "allergic", "tonight" (word_classes.txt)."""
+"""Word classes across languages, from word_classes.txt: "my", "allergic" and "tonight" each belong to one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 WORD_CLASSES = Path(__file__).with_name("word_classes.txt")
-"""A class a line: its name, and the words of all languages that belong to it; a star stands for any ending."""
+"""Each line is the name of a class and its words in all languages. A star matches any ending."""
 MASK = "\ue000"
-"""Stands for each character of what a text only quotes."""
+"""Replaces each character of quoted text."""
 _HAN = "\u3400-\u9fff"
 STOPS = frozenset(",;，；、.!。！…:：()—–-")
 ASKS = frozenset("?？")
@@ -21,26 +21,26 @@ ASKS = frozenset("?？")
 _PIECE = re.compile(rf"{MASK}+|[{_HAN}]+|[^\W_\d{_HAN}]+(?:['-][^\W_\d{_HAN}]+)*|\d+|[^\w\s]")
 _STRAIGHT = {ord("’"): "'", ord("ʼ"): "'"}
 _ELISION = re.compile(r"(?:[jmnldsct]|qu)'")
-_LONGEST_STEM = 14
-_LONGEST_HAN = 5
+_MAX_STEM_CHARS = 14
+_MAX_HAN_CHARS = 5
 _NOTHING: frozenset[str] = frozenset()
 _NAME, _NUMBER, _QUOTED = frozenset({"name"}), frozenset({"0"}), frozenset({"quoted"})
 
 
 def pieces_of(text: str) -> list[str]:
-    """The words, numbers and marks of a text; a run of Chinese characters is one."""
+    """Split a text into words, numbers and punctuation marks. A run of Chinese characters is one piece."""
     return _PIECE.findall(text.translate(_STRAIGHT))
 
 
 def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
-    """The classes of each piece; an empty one for a word of none, several for a run of Chinese."""
+    """Yield the classes of each piece, or an empty set for an unknown word. A Chinese run yields several sets."""
     exact, stems = _known()
     for number, piece in enumerate(pieces):
         if "\u3400" <= piece[0] <= "\u9fff":
             yield from _han(piece, exact)
         elif piece[0].isalpha():
             results = _spelt(piece.casefold(), exact, stems)
-            # a capital inside of a sentence on a word of no class makes a name; at its beginning it tells nothing
+            # An unknown capitalised word is a name, except at the start of a sentence.
             yield results if results or not number or not piece[0].isupper() else _NAME
         elif piece[0].isdigit() or piece[0] == MASK:
             yield _NUMBER if piece[0].isdigit() else _QUOTED
@@ -51,7 +51,7 @@ def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
 
 
 def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
-    """The classes of a word, also of what it is joined of: "l'ami", "beau-père"."""
+    """Return the classes of a word and of its parts, as in "l'ami" and "beau-père"."""
     results = _of_word(word, exact, stems)
     elided = _ELISION.match(word)
     if elided:
@@ -64,8 +64,7 @@ def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozens
 def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
     at, was_other = 0, False
     while at < len(piece):
-        # the longest known run first
-        for size in range(_LONGEST_HAN, 0, -1):
+        for size in range(_MAX_HAN_CHARS, 0, -1):
             results = exact.get(piece[at : at + size])
             if results is not None and at + size <= len(piece):
                 yield results
@@ -79,7 +78,7 @@ def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str
 
 def _of_word(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
     exact_classes = exact.get(word, _NOTHING)
-    for size in range(min(len(word), _LONGEST_STEM), 1, -1):
+    for size in range(min(len(word), _MAX_STEM_CHARS), 1, -1):
         by_prefix = stems.get(word[:size])
         if by_prefix is not None:
             return exact_classes | by_prefix

@@ -1,6 +1,6 @@
-"""Lists of words by what they tell of a message, in English, German, Spanish, French, Russian, Ukrainian and Chinese.
+"""Word lists for understanding messages, in English, German, Spanish, French, Russian, Ukrainian and Chinese.
 
-Words are in lower case, in the forms in which they occur; of Chinese, which has no gaps between words, phrases.
+Words are inflected forms in lower case. Chinese has no spaces between words, so it has phrases instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ACKNOWLEDGEMENTS = frozenset(
     "désolée pardon bravo haha mdr content contente ravi ravie félicitations revoir lot very "
     "你好 谢谢 好 好的 是 不是 再见 嗯".split()
 )
-"""Greetings, thanks, agreement: words that make a message small talk when it says nothing else."""
+"""Greetings, thanks and agreement. A message of only these words is small talk."""
 
 GREETINGS = frozenset(
     "thanks thank thx hi hello hey bye goodbye haha hahaha lol sorry welcome congratulations congrats morning evening "
@@ -32,7 +32,7 @@ GREETINGS = frozenset(
     "danke hallo tschüss tschüs guten entschuldigung gracias hola adiós buenos buenas jaja perdón vale "
     "merci bonjour bonsoir salut bonne pardon désolé désolée mdr".split()
 )
-"""What one greets, thanks, takes leave and laughs with: the message around it is seldom about something else."""
+"""Greetings, thanks, goodbyes and laughter. A message with one of these is seldom about something else."""
 RECALLING = frozenset(
     "tell told remind remember recall know please again said say mention mentioned "
     "erzähl erzähle erzählt erinnere erinner bitte nochmal weißt gesagt sag sagte "
@@ -40,14 +40,14 @@ RECALLING = frozenset(
     "скажи расскажи напомни помнишь пожалуйста знаешь снова говорил говорила сказал сказала "
     "розкажи нагадай пам'ятаєш будь ласка знаєш знову казав казала".split()
 )
-"""What says of a question only that it asks memory, not what for."""
+"""Words that only ask to recall something, without saying what."""
 REQUESTS = frozenset(
     "tell remind show give find list recall remember name explain write search look help erzähl sag erinnere zeig gib "
     "finde such nenne erkläre schreib dime cuéntame recuérdame recuerda muéstrame busca explica escribe dis rappelle "
     "montre donne trouve cherche explique écris скажи расскажи напомни покажи дай найди вспомни объясни напиши скажи "
     "розкажи нагадай покажи дай знайди згадай поясни напиши".split()
 )
-"""What one asks for something with, without a question mark."""
+"""Words of requests without a question mark."""
 
 PLEASANTRIES = frozenset(
     "thinking never without far sharing share hurry cheer cheers came come coming comes joking kidding seriously "
@@ -127,7 +127,7 @@ PLEASANTRIES = frozenset(
     "справи спокійної спілкуватися тиждень тижня теж також тепер точно тут тобі тобою усього успіхів цікаво час "
     "чудового чудовий сподіваюся сподіваюсь ся".split()
 )
-"""What small talk says beside that. A message of these words alone, without any of the above, may still mean more."""
+"""Other words of small talk. A message of only these words may still mean more."""
 
 SMALL_TALK_PHRASES = (
     "你好 您好 大家好 早上好 早安 上午好 下午好 晚上好 晚安 谢谢 多谢 感谢 非常感谢 不客气 不用谢 没关系 没事 对不起 "
@@ -140,14 +140,14 @@ SMALL_TALK_PHRASES = (
     "聊天 聊 跟 和 下次 以后 再 吃 饭 吃饭 什么 "
     "新鲜事 有趣 好笑 笑 死 有意思 厉害 辛苦 加油 恭喜 祝贺 谢 见 得 到 听 说 听到 在 忙 干嘛 谢谢你 又 能 跟你 还 天"
 ).split()
-"""The same for Chinese; a run of characters that is made of these is small talk."""
+"""Chinese small talk. A run that consists of these phrases is small talk."""
 
 FUNCTION_PHRASES = (
     "什么时候 什么地方 什么 怎么 怎样 为什么 多少 哪里 哪儿 哪 谁 几 吗 呢 吧 了 的 地 得 着 过 是 在 有 和 跟 与 我 "
     "你 您 他 她 它 们 这 那 个 不 没 也 都 就 还 很 把 被 给 对 从 到 会 要 想 请 は が を に へ で と も の か から "
     "まで です ます"
 ).split()
-"""What says nothing of what is looked for in Chinese and Japanese: stop words for scripts without gaps."""
+"""Stop words for Chinese and Japanese."""
 
 ASKING_WHO = frozenset(
     "who whom whose where which wer wem wen wessen wo wohin woher welche welcher welches welchen welchem quién quien "
@@ -155,14 +155,14 @@ ASKING_WHO = frozenset(
     "кого кому кем где куда откуда какой какая какое какие каком какую чей чья хто кого ким де куди звідки який яка "
     "яке які якому яку чий чия".split()
 )
-"""Questions whose answer is a name, of a person or a place, as a rule."""
+"""Words of questions that usually ask for the name of a person or a place."""
 ASKING_WHO_PHRASES = ("谁", "哪", "什么地方")
 
 ASKING = frozenset(
     "what why how was warum wieso weshalb wie wieviel wieviele qué cómo cuánto cuánta cuántos cuántas quoi comment "
     "combien pourquoi что чего чем как почему зачем сколько що чого чому як навіщо скільки".split()
 )
-"""The other words that questions begin with."""
+"""Other words that questions begin with."""
 ASKING_PHRASES = (
     "什么",
     "怎么",
@@ -185,7 +185,7 @@ BEGINS_QUESTION = frozenset(
     "haven hat hast habe haben habt ist bist sind war warst waren kann kannst können wird wirst weißt weisst "
     "est qu as avez sais savez sabes разве чи хіба".split()
 )
-"""Verbs and particles that a question begins with, also where nobody puts a question mark."""
+"""Verbs and particles that questions begin with, even without a question mark."""
 
 REFERRING_BACK = frozenset(
     "remember remind recall wonder wondering forgot mentioned "
@@ -195,7 +195,7 @@ REFERRING_BACK = frozenset(
     "напомни помнишь помните вспомни забыл забыла упоминал упоминала "
     "нагадай пам'ятаєш пам'ятаєте згадай забув забула згадував згадувала".split()
 )
-"""What refers to something that was said before, wherever in a sentence it stands."""
+"""Words anywhere in a sentence that refer to an earlier conversation."""
 REFERRING_BACK_PHRASES = (
     *("you said", "you told", "i told you", "i said", "we talked about", "we spoke about", "we discussed"),
     *("du gesagt", "dir gesagt", "dir erzählt", "te dije", "te conté", "me dijiste", "tu as dit", "t'ai dit"),
@@ -206,21 +206,21 @@ REFERRING_BACK_PHRASES = (
 JOINS_SENTENCES = frozenset(
     "and but so or also well und aber also oder y pero o e et mais ou donc и а но или і й та але або".split()
 )
-"""Words that join a sentence to the one before."""
+"""Conjunctions at the start of a sentence."""
 
 OPENERS = frozenset(
     "anyway anyways oh hey btw um right now then please sorry listen question "
     "übrigens ach na sag mal entschuldige oye bueno perdona ahora dime au fait dis alors bon "
     "кстати слушай скажи так ну а до речі слухай скажи 对了 顺便".split()
 )
-"""Words before a question that belong to no sentence."""
+"""Filler words before a question."""
 
 ASKING_WHEN = frozenset("when wann cuándo cuando quand когда коли".split())
 ASKING_WHEN_PHRASES = (
     *("how long", "wie lange", "seit wann", "cuánto tiempo", "combien de temps"),
     *("как долго", "сколько времени", "як довго", "скільки часу", "什么时候", "何时", "几时", "哪天", "多久"),
 )
-"""Questions whose answer is a time."""
+"""Phrases of questions that ask for a time."""
 
 TIMES = frozenset(
     "yesterday today tonight tomorrow ago last next week weeks weekend month months year years since recently night "
@@ -244,7 +244,7 @@ TIMES = frozenset(
     "вівторок середу п'ятницю суботу неділю січня лютого березня квітня травня червня липня серпня вересня жовтня "
     "листопада грудня".split()
 )
-"""Words that tell when something was; a year in figures does so too."""
+"""Words that say when something happened."""
 TIME_PHRASES = tuple("昨天 今天 明天 前天 后天 上周 下周 上个 下个 去年 今年 明年 月 号 星期 周末 年前 最近".split())
 
 ASKER = frozenset(
@@ -252,17 +252,17 @@ ASKER = frozenset(
     "nosotros nuestro nuestra je j mon ma mes nous notre nos я мой моя моё мое мои моего моей мы наш наша наше наши "
     "мій моє мої моєї мого ми наше".split()
 )
-"""Words by which one speaks of oneself: in a question the one who asks, in a message the one who says it."""
+"""First-person words: in a question they refer to the user, in a message to its author."""
 ASKED = frozenset(
     "you your yours du dein deine deinen deinem deiner ihr euer eure tú tu tus vos usted vosotros vuestro toi ton ta "
     "tes vous votre ты твой твоя твоё твое твои твоей вы ваш ваша ваше ваши ти твій твоє твої твоєї ви".split()
 )
-"""Words by which one speaks of the one who is spoken to."""
+"""Second-person words."""
 ASKER_OBJECTS = frozenset(
     "me us myself mich mir uns mí conmigo nos moi m мне меня мной мною нам нас нами мені мене мною".split()
 )
 ASKED_OBJECTS = frozenset(
     "yourself ya dich dir euch te ti contigo os estás toi t тебя тебе тобой вам вас тебе тобі тобою".split()
 )
-"""The same where they are no subject: what one asks somebody about themselves, or has done to oneself."""
+"""First- and second-person words that are not the subject."""
 ASKER_PHRASES, ASKED_PHRASES = ("我",), ("你", "您")

@@ -1,4 +1,4 @@
-"""Names and wordings: when two are the same, and how a name is made from a text."""
+"""Normalised keys for comparing names and wordings, and names derived from a text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memory.messages import storable
 from memory.text.words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]{2,}")
-# words that don't say what a text is about
+# Words that don't say what a text is about.
 _COMMON = STOP_WORDS | frozenset(
     "after asked assistant conversation conversations discussed earlier into out said spoke summary talked told "
     "topics under user wants remember please запомни запамятай merke recuerda".split()
 )
-LONGEST_WORD = 24
-_AT_THE_END = " .!?…。！？"
+MAX_WORD_CHARS = 24
+_SENTENCE_ENDS = " .!?…。！？"
 
 
 def plain_name(name: str) -> str:
-    """`name` as it is stored: with single spaces and without control characters."""
+    """Return `name` with single spaces and without control characters, as it is stored."""
     spaced = " ".join(storable(name).split())
     if spaced.isprintable():
         return spaced
@@ -27,29 +27,29 @@ def plain_name(name: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """What two names that are the same have in common: case, width and spaces don't count."""
+    """Return a key for comparing names, without differences of case, width and spaces."""
     return " ".join(unicodedata.normalize("NFKC", plain_name(name)).casefold().split())
 
 
 def wording(text: str) -> str:
-    """What two texts in the same words have in common: case, width, spaces and how they end don't count."""
+    """Return a key for comparing texts, without differences of case, width, spaces and final punctuation."""
     key = name_key(text)
-    return key.rstrip(_AT_THE_END) or key
+    return key.rstrip(_SENTENCE_ENDS) or key
 
 
 def telling_words(text: str, most: int) -> list[str]:
-    """The first words of `text` that say what it is about, in lower case."""
+    """Return the first `most` words of `text` that are neither common words nor numbers, in lower case."""
     words: dict[str, None] = {}
     for word in _WORD.findall(text.lower()):
         if word not in _COMMON and not word.isdigit():
-            words[word[:LONGEST_WORD]] = None
+            words[word[:MAX_WORD_CHARS]] = None
         if len(words) == most:
             break
     return list(words)
 
 
 def free_name(stem: str, used: set[str]) -> str:
-    """`stem`, or `stem-2`, `stem-3` ... whichever is not among the keys in `used`."""
+    """Return the first of `stem`, `stem-2`, `stem-3` ... that is not among the keys in `used`."""
     name, number = stem, 1
     while name_key(name) in used:
         number += 1

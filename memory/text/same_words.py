@@ -1,4 +1,4 @@
-"""Compares texts by their words: whether two are the same, and whether one quotes the other."""
+"""Comparison of texts word by word: equality and verbatim quotation."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{3,}|…)\]?)\s*")
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
 _ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
+# Numbers are one token. Scripts without spaces have a token per character, since quotes may start inside a run.
 _TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
 def comparable(text: str) -> list[str]:
-    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
+    """Return the words and numbers of `text`, without differences of case, width, spaces and punctuation."""
     apart = _ELIDED.sub(r"\1 ", text)
     plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", apart).casefold().replace("ё", "е"))
     return _TOKEN.findall(plain)
 
 
 def same_words(text: str, other: str) -> bool:
-    """Whether two texts are the same but for case, width, spaces and punctuation."""
+    """Return True if two texts differ only in case, width, spaces and punctuation."""
     return comparable(text) == comparable(other)
 
 
 def is_quoted_from(quote: str, text: str) -> bool:
-    """Whether `quote` stands in `text` word for word; what it leaves out by an ellipsis may be anything."""
+    """Return True if `text` contains `quote` verbatim. An ellipsis in the quote matches any text."""
     words = comparable(text)
     parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
     start = 0

@@ -1,4 +1,4 @@
-"""A span of days as a model or a person writes it."""
+"""Parsing of date ranges such as `2026-02` to `2026-03-15`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?
 
 
 class WrongDate(MnemeError):
-    """A text is no date, or a span ends before it begins."""
+    """The text is not a date, or the range ends before it begins."""
 
 
 def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, datetime | None]:
-    """From the first moment of the day `since` to the first one after the day `until`; None where a text is empty.
+    """Return the start of `since` and the end of `until`, exclusive. An empty text gives None.
 
-    Each is a day, a month or a year: `2026-02-28`, `2026-02`, `2026`. A time of the day is left out. Raises WrongDate.
+    Each is a day, a month or a year: `2026-02-28`, `2026-02`, `2026`. A time of day is ignored. Raises WrongDate.
     """
     begins = _days(since, zone)[0] if since.strip() else None
     ends = _days(until, zone)[1] if until.strip() else None
@@ -33,7 +33,6 @@ def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, da
 
 
 def _days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """When a day, month or year begins, and when the next one does."""
     match = _DATE.fullmatch(text.strip())
     try:
         if match is None:

@@ -1,4 +1,4 @@
-"""Tells whom a sentence is about: the person who says it, or somebody or something else."""
+"""Detection of sentences about the speaker or about "the user"."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from memory.text.classes import classes, pieces_of
 
 _SELF = frozenset({"I", "ME", "MY", "WE", "OUR"})
-# without a subject before it, as "vivo" and "живу" have none, the speaker is the subject
+# In languages that drop the pronoun, such as "vivo" and "живу", the speaker is the subject.
 _VERBS = frozenset({"LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "HAVE"})
-# of the same class as the French pronoun, and a preposition elsewhere
+# A pronoun in French, but a preposition in English.
 _NO_PRONOUN = frozenset({"on"})
 _USER = re.compile(
     r"\bthe user\b|\buser'?s\b|\b(?:be)?nutzer(?:in|s)?\b|\busuari[oa]\b|\butilisat(?:eur|rice)\b"
@@ -19,7 +19,7 @@ _USER = re.compile(
 
 
 def is_of_speaker(sentence: str) -> bool:
-    """Return True if a sentence is about the person who says it: "my sister is called Anna", "vivo en Madrid"."""
+    """Return True if a sentence is about the speaker: "my sister is called Anna", "vivo en Madrid"."""
     pieces = [piece for piece in pieces_of(sentence) if piece.casefold() not in _NO_PRONOUN]
     row = [names for names in classes(pieces) if "|" not in names]
     if not row:
@@ -28,5 +28,5 @@ def is_of_speaker(sentence: str) -> bool:
 
 
 def names_user(text: str) -> bool:
-    """Return True if a text speaks of "the user", as a model does of the person that it writes for."""
+    """Return True if a text mentions "the user", as texts by models do."""
     return _USER.search(text) is not None

@@ -1,7 +1,7 @@
-"""What the forms of a word have in common: one stemmer for the index and for all that compares words with it.
+"""Stemming that matches the index, so that other code can compare words with it.
 
-Snowball's Porter is what FTS5 makes of the index's Latin words. Chosen over lemmata from tables, which know more forms
-but take 340 MB and two seconds for four languages.
+FTS5 stems Latin words with Porter, like Snowball's `porter`. Lemma tables would know more forms, but take 340 MB and
+two seconds for four languages.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import threading
 
 import Stemmer
 
-SHORTEST_BEGINNING = 4
-"""Letters that a word must keep for its beginning to be looked for."""
-SHORTEST_STEMMED = 3
-"""Letters of a Latin word; FTS5 leaves shorter ones as they are."""
-_MOST_KNOWN = 20_000
+MIN_PREFIX_CHARS = 4
+"""Minimum length of a stem that is searched for as a prefix."""
+MIN_STEMMED_CHARS = 3
+"""FTS5 doesn't stem shorter Latin words."""
+_CACHE_SIZE = 20_000
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _APOSTROPHE = re.compile("['’\u02bc]")
-# Snowball knows no Ukrainian, whose endings are mostly those of Russian in other letters
+# Snowball has no Ukrainian stemmer. Most endings are the Russian ones in other letters.
 _AS_RUSSIAN = str.maketrans("іїєґё", "ииеге")
-_LOCK = threading.Lock()  # a stemmer holds the word that it works on, and the index asks in a thread of its own
+_LOCK = threading.Lock()  # Stemmers are not thread-safe, and the index runs in a separate thread.
 
 
-@functools.lru_cache(_MOST_KNOWN)
+@functools.lru_cache(_CACHE_SIZE)
 def stem_of(word: str) -> str:
-    """A word of `plain` text as the index has it."""
+    """Return the stem of a word of `plain` text as in the index."""
     if not _CYRILLIC.search(word):
-        return _stemmed(word, "porter") if len(word) >= SHORTEST_STEMMED else word
+        return _stemmed(word, "porter") if len(word) >= MIN_STEMMED_CHARS else word
     return _stemmed(_APOSTROPHE.sub("", word).translate(_AS_RUSSIAN), "russian")
 
 
-@functools.lru_cache(_MOST_KNOWN)
+@functools.lru_cache(_CACHE_SIZE)
 def beginning_of(word: str, language: str) -> str | None:
-    """With what the forms of a word begin in a language that Snowball knows; None for a short word."""
+    """Return the common prefix of a word's forms in one of Snowball's languages, or None if it is too short."""
     stem = _stemmed(word, language)
-    return stem if len(stem) >= SHORTEST_BEGINNING else None
+    return stem if len(stem) >= MIN_PREFIX_CHARS else None
 
 
 def _stemmed(word: str, language: str) -> str:
@@ -47,4 +47,4 @@ def _stemmed(word: str, language: str) -> str:
 
 @functools.cache
 def _stemmer(language: str) -> Stemmer.Stemmer:
-    return Stemmer.Stemmer(language, 0)  # it keeps no words: what was stemmed is kept above
+    return Stemmer.Stemmer(language, 0)  # Without a cache, since stem_of and beginning_of have one.

@@ -1,4 +1,4 @@
-"""Text that every store and every protocol takes: valid Unicode, and for people without characters that hide."""
+"""Valid Unicode for stores and protocols, and text without invisible characters for people."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 import unicodedata
 
 _HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of Unicode: control, format, surrogates, private use, unassigned, separators of lines and paragraphs."""
+"""Unicode categories: control, format, surrogates, private use, unassigned, line and paragraph separators."""
 _JOINERS = frozenset("\u200c\u200d\ufe0f")
-"""Characters that emoji and some scripts need. They are shown between the characters that they join."""
-# A whole pair, half of one, or any other escape of JSON, so that an escaped backslash is not taken for the next one.
+"""Characters that emoji and some scripts need between the characters that they join."""
+# A surrogate pair, half of one, or any other JSON escape, so that an escaped backslash is skipped correctly.
 _ESCAPES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\(?:.|\Z)",
@@ -19,24 +19,24 @@ _PAIR_BYTES = 12
 _MAX_MARKS = 30
 _GRAPHEME_JOINER = "\u034f"
 _MAYBE_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
-"""Combining marks are neither words nor spaces. Emoji and punctuation are not either, and pass unchanged."""
+"""Candidates for long runs of combining marks. It also matches emoji and punctuation, which pass unchanged."""
 
 
 def storable(text: str) -> str:
-    """Return `text` as UTF-8 can hold it. Surrogates that came apart are paired again; half a pair becomes U+FFFD.
+    """Return `text` as valid UTF-8. Separated surrogates are paired again, and single ones become U+FFFD.
 
-    Endless runs of combining marks are broken as the Stream-Safe Text Format of Unicode does (UAX #15), since the time
-    to normalize one grows with the square of its length.
+    Long runs of combining marks are broken up as in Unicode's Stream-Safe Text Format (UAX #15), since the time to
+    normalize them grows quadratically.
     """
     if text.isascii():
         return text
-    # models write half a surrogate if a stream cuts an emoji in two
+    # Models write half a surrogate pair if a stream cuts an emoji in two.
     paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _MAYBE_MARKS.sub(lambda run: _stream_safe(run.group()), paired)
 
 
 def valid_text(text: str) -> str:
-    """Return `text` as every protocol takes it: as `storable` does, and with U+FFFD for NUL."""
+    """Return `storable` text with U+FFFD instead of NUL, which some protocols reject."""
     return storable(text).replace("\0", "\ufffd")
 
 
@@ -53,7 +53,7 @@ def _stream_safe(run: str) -> str:
 
 
 def valid_json(value: object) -> object:
-    """Return a value of JSON with valid text in all of it, keys too. Raises RecursionError for a value too deep."""
+    """Return a JSON value with valid text in all strings and keys. Raises RecursionError if it is nested too deeply."""
     match value:
         case str():
             return valid_text(value)
@@ -65,9 +65,9 @@ def valid_json(value: object) -> object:
 
 
 def visible_text(text: str) -> str:
-    """Return `text` with each character that hides, or that turns the direction of others, as its code: `\\u202e`.
+    """Replace invisible characters and direction overrides in `text` by escapes such as `\\u202e`.
 
-    Line breaks and tabs stay.
+    Line breaks and tabs are kept.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -83,13 +83,13 @@ def visible_text(text: str) -> str:
 
 
 class JsonRepair:
-    """Replaces half a surrogate in a stream of JSON by U+FFFD. The stream may be cut anywhere."""
+    """Replaces single surrogates in a JSON stream by U+FFFD. Chunks may be cut anywhere."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what is certain by now. The rest is at most an unfinished pair of escapes."""
+        """Return the repaired data except for an unfinished pair of escapes at the end."""
         return self._repaired(self._rest + chunk, _PAIR_BYTES)
 
     def end(self) -> bytes:

@@ -1,7 +1,7 @@
-"""Text as the search index and its queries take it: which words count, and how they are cut apart.
+"""Tokenisation for the search index and its queries: which words count, and how text is split.
 
-The index holds what `indexable` and `date_words` made of a text, and can only be told to forget exactly that.
-Whoever changes what they make adds a migration that rebuilds it: see REBUILD in memory/store/schema.py.
+FTS5 needs the exact indexed text to delete it from the index. So a change to the results of `indexable` or `date_words`
+needs a migration that rebuilds the index: see REBUILD in memory/store/schema.py.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from memory.text.stemming import beginning_of, stem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Yi; and Hangul, whose words
-# grow particles.
+# Scripts without spaces: Thai, Lao, Myanmar, Khmer, kana, Han and Yi, and Hangul because of its particles.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\ua000-\ua4cf\uac00-\ud7af"
     "\U00020000-\U0003ffff"
@@ -46,13 +45,12 @@ _UNSPACED_CHARACTER = re.compile(f"([{_UNSPACED}])")
 _WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+(?:['’](?:[^\W_{_UNSPACED}]|[{_MARKS}])+)*")
 
 BARE_WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
-"""A word of `plain` text; of a script without gaps all up to the next one."""
-LONGEST_SMALL_TALK = 200
-"""Characters."""
-LONGEST_INDEXED = 20_000
-"""Characters of a text that the index takes in: what comes after is found by nothing but is still stored."""
-MOST_TERMS = 40
-"""Terms of one query; the rarest are not known before the search, so the first ones count."""
+"""A word of `plain` text, or a run of characters of a script without spaces."""
+MAX_SMALL_TALK_CHARS = 200
+MAX_INDEXED_CHARS = 20_000
+"""Characters of a text that are indexed. The rest is stored, but can't be found."""
+MAX_TERMS = 40
+"""Terms of one query. The first ones are used, since rarity is not known before the search."""
 _LETTERS_OF_WORD = 2
 _CYRILLIC_WORD = re.compile("[\u0400-\u04ff]+(?:['’][\u0400-\u04ff]+)*")
 _APOSTROPHE = re.compile("['’]")
@@ -95,20 +93,19 @@ _OTHERS: dict[tuple[str, ...], frozenset[str]] = {
     ),
 }
 STOP_WORDS = _ENGLISH.union(_CYRILLIC, *_OTHERS.values())
-"""Words that say nothing about what is looked for. Measured on LoCoMo: without them R@10 rises by 5 to 6 points."""
+"""Words that are left out of queries. Measured on LoCoMo: without them R@10 rises by 5 to 6 points."""
 
 _FUNCTION_WORDS = re.compile("|".join(sorted(FUNCTION_PHRASES, key=len, reverse=True)))
 _SMALL_TALK_WORDS = ACKNOWLEDGEMENTS | PLEASANTRIES | STOP_WORDS
 _SMALL_TALK_RUN = re.compile(f"(?:{'|'.join(sorted(SMALL_TALK_PHRASES, key=len, reverse=True))})+")
 _ASKS_FOR_MORE = ASKING_WHO | ASKING_WHEN
 _ADDRESSES = ASKED | ASKED_OBJECTS
-MOST_TELLING = 0.2
-"""The part of the words of chatter that may tell something."""
-MOST_TELLING_OF_NO_QUESTION = 0.5
-"""The same of what is no question: half of it may tell something, and it still speaks rather than asks."""
-SHORT = 6
-"""Words up to which a text that says nothing telling is small talk."""
-# on Latin letters; and the vowel signs and tone marks of Thai, Lao, Burmese and Khmer
+MAX_TELLING_SHARE = 0.2
+"""Maximum share of telling words in chatter."""
+MAX_TELLING_SHARE_WITHOUT_QUESTION = 0.5
+"""Maximum share of telling words in a message that asks for nothing."""
+MAX_SMALL_TALK_WORDS = 6
+# Accents on Latin letters, and the vowel signs and tone marks of Thai, Lao, Burmese and Khmer.
 _ACCENT = re.compile(
     "(?<=[a-z])[\u0300-\u036f]+"
     "|[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
@@ -116,22 +113,22 @@ _ACCENT = re.compile(
 _INNER_APOSTROPHE = re.compile("(?<=[\u0400-\u04ff])['’](?=[\u0400-\u04ff])")
 
 
-@functools.lru_cache(maxsize=64)  # a message stands in the columns of its four neighbours, too
+@functools.lru_cache(maxsize=64)  # A message is also in the columns of its four neighbours.
 def indexable(text: str | None) -> str | None:
-    """`text` as the index takes it: compatibility forms folded, unspaced scripts cut into characters."""
+    """Return `text` for the index: compatibility forms folded, unspaced scripts split into characters."""
     if text is None:
         return None
-    beginning = text[:LONGEST_INDEXED]
+    beginning = text[:MAX_INDEXED_CHARS]
     if beginning.isascii():
         return beginning
-    # Cyrillic words lose their endings here, since FTS5 stems English only
+    # Cyrillic words are stemmed here, since FTS5 stems English only.
     stemmed = _CYRILLIC_WORD.sub(lambda word: stem_of(plain(word.group())), _folded(beginning))
-    # FTS5 takes a whole Chinese sentence for one word; of single characters a query finds neighbouring pairs
+    # FTS5 treats a whole Chinese sentence as one word. With single characters a query can match adjacent pairs.
     return _UNSPACED_CHARACTER.sub(r" \1 ", stemmed)
 
 
 def date_words(moment: str | None) -> str | None:
-    """The words under which a moment is found: `2026-02-07T...` as `2026 february 7 saturday`."""
+    """Return the index words of a timestamp: `2026 february 7 saturday` for `2026-02-07T...`."""
     if moment is None:
         return None
     try:
@@ -142,84 +139,84 @@ def date_words(moment: str | None) -> str | None:
 
 
 def match_expression(query: str) -> str | None:
-    """The FTS5 expression that finds `query`; None when no word of it counts. Every term is quoted: it is data."""
+    """Return the FTS5 expression for `query`, or None if it has no terms. Every term is quoted."""
     return " OR ".join(query_terms(query)) or None
 
 
 def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
-    """The FTS5 expressions for what speaks of a subject in its own text, not in that of its neighbours.
+    """Return FTS5 expressions that match subjects in the text itself, not in neighbouring messages.
 
-    The first asks for all telling words of one of the subjects, the second for any of them; None when no word counts.
+    The first requires all telling words of one of the subjects, the second any of them. None if there are no terms.
     """
     whole: list[str] = []
     some: list[str] = []
     for subject in subjects:
         words, languages = sought_parts(subject)
         pieces = [piece for word in words for piece in ([word] if has_gaps(word) else between_function_words(word))]
-        terms = [_terms_of(piece, languages) for piece in pieces[:MOST_TERMS]]
-        # of a word any form, of a run of letters each pair
+        terms = [_terms_of(piece, languages) for piece in pieces[:MAX_TERMS]]
+        # Any form of a word, but all pairs of a run without spaces.
         needed = [f"({(' OR ' if has_gaps(p) else ' AND ').join(t)})" for p, t in zip(pieces, terms, strict=False) if t]
         whole += [f"({' AND '.join(needed)})"] if needed else []
         some += [term for each in terms for term in each]
     if not whole:
         return None
     everything = f"{{body name tags scope speaker date}} : ({' OR '.join(whole)})"
-    # that the person who is named speaks, or the day, tells nothing by itself
+    # A match of only the speaker or the date is not a mention.
     anything = f"({everything}) OR ({{body name tags scope}} : ({' OR '.join(dict.fromkeys(some))}))"
     return everything, anything
 
 
 def query_terms(query: str) -> list[str]:
-    """The terms of a query as FTS5 takes them, without stop words unless there is nothing else."""
+    """Return the FTS5 terms of a query, without stop words unless there are no other words."""
     telling, languages = telling_parts(query)
     terms: list[str] = []
     for word in telling:
         terms += _terms_of(word, languages)
-        if len(terms) >= MOST_TERMS:
+        if len(terms) >= MAX_TERMS:
             break
-    return list(dict.fromkeys(terms))[:MOST_TERMS]
+    return list(dict.fromkeys(terms))[:MAX_TERMS]
 
 
 def telling_parts(query: str) -> tuple[list[str], tuple[str, ...]]:
-    """The words of a query but for stop words, once each, and the languages they may be in that FTS5 does not stem."""
-    matches = _WORD.findall(_folded(query[:LONGEST_INDEXED]))
+    """Return the words of a query without stop words, and its likely languages among those that FTS5 doesn't stem."""
+    matches = _WORD.findall(_folded(query[:MAX_INDEXED_CHARS]))
     words = list(dict.fromkeys(part for word in matches for part in _parts(word)))
     said_nothing, languages = _language_of(words)
     return [word for word in words if word not in said_nothing] or words, languages
 
 
 def sought_parts(question: str) -> tuple[list[str], tuple[str, ...]]:
-    """The same without the words that only ask, unless there is nothing else."""
+    """Return `telling_parts` without words that only ask, such as "remember" and "who", unless there are no others."""
     words, languages = telling_parts(question)
     return [word for word in words if word not in RECALLING and word not in ASKING_WHO] or words, languages
 
 
 def between_function_words(run: str) -> list[str]:
-    """What a run of letters without gaps holds between its function words; all of it where there is nothing else."""
+    """Split a run of a script without spaces at its function words. Return all of it if nothing else remains."""
     return [part for part in _FUNCTION_WORDS.split(run) if part] or [run]
 
 
 def pairs_of(run: str) -> list[str]:
-    """The neighbouring letters of a run without gaps; one letter alone is itself."""
     return [run] if len(run) == 1 else ["".join(pair) for pair in itertools.pairwise(run)]
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether `text` is a greeting or an acknowledgement: nothing to look for and nothing to find or to learn."""
-    matches = _WORD.finditer(_folded(text[:LONGEST_SMALL_TALK]))
-    words = [word.group() for word in itertools.islice(matches, SHORT + 1)]
-    return len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
+    """Return True if `text` is a greeting or an acknowledgement, with nothing to search for, to find or to learn."""
+    matches = _WORD.finditer(_folded(text[:MAX_SMALL_TALK_CHARS]))
+    words = [word.group() for word in itertools.islice(matches, MAX_SMALL_TALK_WORDS + 1)]
+    return len(words) <= MAX_SMALL_TALK_WORDS and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
 
 
 def is_chatter(text: str) -> bool:
-    """Whether `text` is small talk, of any length, or a greeting with hardly a word that tells something.
+    """Return True if `text` is small talk of any length, or a greeting with few telling words.
 
-    Not as sure as `is_small_talk`: for what is looked up, not for what is found or learnt ("no, I never work" is both).
+    It is less certain than `is_small_talk`. Use it for queries, but not for hits or captures, since it matches "no, I
+    never work" too.
     """
     if is_small_talk(text):
         return True
     words = words_of(text)
-    if len(text) > LONGEST_SMALL_TALK or not words:
+    if len(text) > MAX_SMALL_TALK_CHARS or not words:
         return False
     has_acknowledged = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
     if has_acknowledged and all(map(_is_pleasant, words)):
@@ -229,13 +226,13 @@ def is_chatter(text: str) -> bool:
     if not only_greets(text):
         return False
     if not all(has_gaps(word) for word in words):
-        return _unknown_part("".join(words)) <= MOST_TELLING
+        return _unknown_part("".join(words)) <= MAX_TELLING_SHARE
     telling = sum(word not in _SMALL_TALK_WORDS for word in words)
-    return len(words) > SHORT and telling <= MOST_TELLING * len(words)
+    return len(words) > MAX_SMALL_TALK_WORDS and telling <= MAX_TELLING_SHARE * len(words)
 
 
 def _asks_how_you_are(words: list[str]) -> bool:
-    """Whether it is said to the one who is spoken to, about them alone, without a word that tells anything."""
+    """Return True for a question about the listener without telling words, such as "how are you today?"."""
     present = set(words)
     return (
         not present.isdisjoint(_ADDRESSES)
@@ -250,9 +247,9 @@ def _is_pleasant(word: str) -> bool:
 
 
 def only_greets(text: str) -> bool:
-    """Whether `text` greets, thanks, laughs or takes leave, and asks for nothing."""
-    words = words_of(text[:LONGEST_SMALL_TALK])
-    if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
+    """Return True if `text` is a greeting, thanks or a goodbye that asks for nothing."""
+    words = words_of(text[:MAX_SMALL_TALK_CHARS])
+    if not words or len(text) > MAX_SMALL_TALK_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
         return False
@@ -260,16 +257,16 @@ def only_greets(text: str) -> bool:
 
 
 def asks_for_nothing(text: str) -> bool:
-    """Whether `text` greets, or is no question and no request, and at most half of its words tell something."""
+    """Return True if `text` is a greeting, or no question or request and at most half of its words are telling."""
     if only_greets(text):
         return True
-    words = words_of(text[:LONGEST_SMALL_TALK])
-    if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
+    words = words_of(text[:MAX_SMALL_TALK_CHARS])
+    if not words or len(text) > MAX_SMALL_TALK_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     asks = _ASKS_FOR_MORE | REQUESTS | RECALLING
     if not asks.isdisjoint(words) or any(map(str.isdigit, words)) or not all(map(has_gaps, words)):
         return False
-    return sum(word not in _SMALL_TALK_WORDS for word in words) <= MOST_TELLING_OF_NO_QUESTION * len(words)
+    return sum(word not in _SMALL_TALK_WORDS for word in words) <= MAX_TELLING_SHARE_WITHOUT_QUESTION * len(words)
 
 
 def says_nothing(words: Iterable[str]) -> bool:
@@ -281,12 +278,12 @@ def has_telling_words(text: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in one case; of a script without gaps all up to the next one."""
+    """Return the case-folded words of a text. A run of a script without spaces is one word."""
     return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
 
 
 def word_places(text: str) -> list[tuple[int, int]]:
-    """Where the words of a text begin and end; of a script without gaps, where each two letters do."""
+    """Return the start and end of each word. In a script without spaces two letters count as a word."""
     places: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         start, end = word.span()
@@ -300,12 +297,12 @@ def _unknown_part(run: str) -> float:
 
 
 def has_gaps(word: str) -> bool:
-    """Whether a word is of a script that puts gaps between words."""
+    """Return True if the word's script has spaces between words."""
     return _UNSPACED_CHARACTER.match(word) is None
 
 
 def plain(text: str) -> str:
-    """`text` in one case, without accents, which the index leaves out too, and apostrophes inside Cyrillic words."""
+    """Return case-folded `text` without accents, like the index, and without apostrophes inside Cyrillic words."""
     if text.isascii():
         return text.lower()
     bare = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text).casefold()))
@@ -313,12 +310,11 @@ def plain(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """`text` without differences of case, width and apostrophe."""
     return unicodedata.normalize("NFKC", text).casefold().replace("\u02bc", "'")
 
 
 def _parts(word: str) -> list[str]:
-    """What an apostrophe joins, single letters left out: `l'école d'ann` is `école` and `ann`."""
+    """Split a word at apostrophes and drop single letters: `l'école` becomes `école`."""
     if _CYRILLIC_WORD.fullmatch(word):
         return [word]
     parts = _APOSTROPHE.split(word)
@@ -326,10 +322,10 @@ def _parts(word: str) -> list[str]:
 
 
 def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The stop words of the language that `words` are in, and which it may be where FTS5 does not stem it."""
+    """Return the stop words for the language of `words`, and its likely names if FTS5 doesn't stem it."""
     hits = {languages: len(vocabulary.intersection(words)) for languages, vocabulary in _OTHERS.items()}
     most = max(hits.values())
-    # one word tells no language: `war` and `hat` are German stop words and telling English ones
+    # One word doesn't identify a language: `war` and `hat` are German stop words, but telling in English.
     if most > len(_ENGLISH.intersection(words)) and (most > 1 or not "".join(words).isascii()):
         likely = [languages for languages, count in hits.items() if count == most]
         return _CYRILLIC.union(*(_OTHERS[languages] for languages in likely)), tuple(itertools.chain(*likely))
@@ -338,7 +334,7 @@ def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
 
 def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
     if _UNSPACED_RUN.fullmatch(word):
-        # FTS5 takes vowel signs and tone marks, as Thai has them, for gaps between words
+        # FTS5 treats vowel signs and tone marks, such as those of Thai, as separators.
         letters = [character for character in word if not unicodedata.category(character).startswith("M")]
         return [f'"{a} {b}"' for a, b in itertools.pairwise(letters)] or [f'"{word}"']
     if _CYRILLIC_WORD.fullmatch(word):
@@ -347,6 +343,6 @@ def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
 
 
 def beginnings(word: str, languages: Iterable[str]) -> list[str]:
-    """With what the forms of a word of `plain` text begin in languages that FTS5 does not stem."""
+    """Return prefixes of the forms of a word in languages that FTS5 doesn't stem."""
     of_languages = (beginning_of(word, language) for language in languages)
     return list(dict.fromkeys(plain(beginning) for beginning in of_languages if beginning))

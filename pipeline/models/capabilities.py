@@ -12,7 +12,7 @@ import structlog
 from config.models import ModelWindow
 from memory.clock import Clock, system_clock
 from memory.errors import StoreError
-from memory.service.endpoints import EndpointFacts, EndpointStore
+from memory.runtime.endpoints import EndpointFacts, EndpointStore
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.windows import ask_window
 

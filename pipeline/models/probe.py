@@ -12,7 +12,7 @@ from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.facts.second_look import passes_self_test
 from memory.messages import Completion, Image, Message, Role
-from memory.service.endpoints import EndpointStore
+from memory.runtime.endpoints import EndpointStore
 from pipeline.models.capabilities import Adjustments, EndpointCapabilities, Part
 from pipeline.models.client import create_client
 from pipeline.models.endpoint import Endpoint

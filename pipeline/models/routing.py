@@ -13,7 +13,7 @@ import structlog
 from config.texts import _, ngettext
 from config.waiting import Gate
 from memory.errors import Postponed, StoreError
-from memory.service.usage import TokenUse
+from memory.runtime.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.capabilities import Part
 from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
@@ -21,8 +21,8 @@ from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelErr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from memory.service.preferences import PreferenceStore
-    from memory.service.usage import UsageLog
+    from memory.runtime.preferences import PreferenceStore
+    from memory.runtime.usage import UsageLog
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ModelAnswer, ModelRequest, OnText
 

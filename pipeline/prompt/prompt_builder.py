@@ -18,9 +18,9 @@ from memory.files.notes import Memory, without_visible
 from memory.ledger.page import format_line
 from memory.log.sessions import GUEST
 from memory.messages import Message, Passage, Role, worst
-from memory.search.activation import UNASKED_SHARE
+from memory.search.activation import UNASKED_DIVISOR
 from memory.search.formatting import NOTHING_IN_PROMPT
-from memory.search.questions import asked_in, asks
+from memory.search.query_splitting import asked_in, asks
 from memory.search.search import NOTHING
 from pipeline.prompt.budget import fit_memory
 from pipeline.prompt.long_term import NEW_HEADER, LongTermText, with_vital, without_hidden
@@ -212,7 +212,7 @@ class PromptBuilder:
             room -= sum(memory.tokens for memory in baseline)
             visible_too = already_in_prompt.with_messages(visible.messages)
             unasked = memories.activation.unasked(
-                pool, baseline, room // UNASKED_SHARE, budget.text, self._today(session).date(), visible_too
+                pool, baseline, room // UNASKED_DIVISOR, budget.text, self._today(session).date(), visible_too
             )
         strong = [activated_memory.line for activated_memory in unasked]
         sections = ["\n".join([NEW_HEADER, *long_term.new])] if long_term.new else []

@@ -19,8 +19,8 @@ from memory.capture.values import with_value
 from memory.consolidation.capture_review import Heard
 from memory.errors import MemoryRefused
 from memory.facts.fact import Doubt, is_typed
-from memory.facts.fact_store import Learned
-from memory.facts.noted import noted_text
+from memory.facts.fact_learner import Learned
+from memory.facts.learned_notices import noted_text
 from memory.imports.memories import is_list
 from memory.ledger.page import appending, format_line
 from memory.messages import Provenance, Role
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memory.ledger.page import LongTermMemory
     from memory.log.sessions import SessionService
     from memory.messages import Message
-    from memory.search.lookup import MemoryLookup, NamedMemory
+    from memory.search.named_memories import MemoryLookup, NamedMemory
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 

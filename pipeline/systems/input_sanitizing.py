@@ -12,7 +12,7 @@ from config.texts import _
 from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role
-from memory.service.jobs import MOST_ATTEMPTS
+from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import clean, explain_given_up
 from pipeline.media.files import MediaUnreadable
 
@@ -65,7 +65,7 @@ class InputSanitizing:
         turn.user_messages = _in_order(groups_read)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
-        if any(arrival.attempts >= MOST_ATTEMPTS for arrival in turn.arrivals):
+        if any(arrival.attempts >= MAX_ATTEMPTS for arrival in turn.arrivals):
             turn.given_up = True
             log.error("message_given_up", updates=[arrival.inbox_id for arrival in turn.arrivals])
             raise GivenUp(explain_given_up(turn.arrivals))

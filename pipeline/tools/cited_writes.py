@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 from config.texts import _, use_language
 from memory.buttons import Notice, right_or_wrong
 from memory.facts.checker import Forgetting
-from memory.facts.fact import MOST_BORROWED, CheckedFact, Citation, Doubt, Excerpt, Fact, foreign_words, typed_source
+from memory.facts.fact import (
+    MAX_FOREIGN_WORDS,
+    CheckedFact,
+    Citation,
+    Doubt,
+    Excerpt,
+    Fact,
+    foreign_words,
+    typed_source,
+)
 from memory.store.entry import Author, Kind, NewEntry
 from pipeline.tools.toolbox import ToolFailed
 
@@ -70,7 +79,7 @@ class CitedWrites:
         if at is None:
             return CheckedQuote()
         speakers = [message.speaker for message in messages if message.speaker]
-        trusted = len(foreign_words(text, messages, speakers)) <= MOST_BORROWED
+        trusted = len(foreign_words(text, messages, speakers)) <= MAX_FOREIGN_WORDS
         return CheckedQuote(quote, messages[at].id, trusted)
 
     async def check(

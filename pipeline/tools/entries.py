@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memory.consolidation.weekly import WeeklyConsolidation
-    from memory.facts.fact_store import FactStore
+    from memory.facts.fact_learner import FactLearner
     from memory.facts.learning import Learning, Procedures
     from memory.files.history import HistoryFiles
     from memory.ledger.entries import EntryStore
     from memory.ledger.page import LongTermMemory
-    from memory.search.reading import MemoryStats
+    from memory.search.memory_reader import MemoryStats
     from memory.store.entry import Entry
     from pipeline.tools.cited_writes import CitedWrites
 
@@ -103,7 +103,7 @@ class _Notes:
         return await self._writes.propose(context, change, Proposal(action=action, entry=entry.id, value=value))
 
 
-def learn_tool(learning: Learning, facts: FactStore, entries: EntryStore, writes: CitedWrites) -> Tool:
+def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writes: CitedWrites) -> Tool:
     async def memory_learn(
         context: ToolContext,
         fact: Annotated[str, Field(description="one sentence")],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AliasChoices, Field
 
 from memory.messages import Passage  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
-from memory.search.reading import Wanted
+from memory.search.memory_reader import ReadRequest
 from memory.search.search import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
 from memory.text.spans import span_of
@@ -15,7 +15,7 @@ from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
     from memory.search.formatting import ResultPage
-    from memory.search.reading import MemoryReader
+    from memory.search.memory_reader import MemoryReader
 
 MAX_QUERIES = 8
 MAX_RESULT_TOKENS = 2_000
@@ -52,7 +52,7 @@ def memory_recall_tool(reading: MemoryReader) -> Tool:
         begins, ends = span_of(since, until, reading.zone(context.owner))
         known_kinds = [_normalize_kind(kind) for kind in kinds]
         only = Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends)
-        request = Wanted(only, page, tokens, context.recalled_text)
+        request = ReadRequest(only, page, tokens, context.recalled_text)
         if queries and not every:
             result_page = await reading.search(queries, context.owner, request)
         elif queries or begins or ends:

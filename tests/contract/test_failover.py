@@ -10,7 +10,7 @@ import pytest
 from config.models import ModelWindow
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.messages import Completion
-from memory.service.usage import UsageLog
+from memory.runtime.usage import UsageLog
 from memory.text.tokens import TokenCounter
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer

@@ -11,7 +11,7 @@ from telegram.ext import ExtBot
 from bot.telegram.features import ServerFeatures
 from bot.telegram.preview import Pace, Preview
 from memory.log.sessions import Address
-from memory.service.menu_cache import MenuCache
+from memory.runtime.menu_cache import MenuCache
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from bot.tasks import BackgroundTasks
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
-from memory.service.jobs import JobLog
-from memory.service.preferences import PreferenceStore
+from memory.runtime.jobs import JobLog
+from memory.runtime.preferences import PreferenceStore
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel

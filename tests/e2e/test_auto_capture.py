@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.capture.capture import LONGEST_CAPTURE, Captured, requested
+from memory.capture.capture import MAX_CAPTURE_CHARS, Captured, requested
 from memory.capture.classifier import CaptureKind
 from memory.capture.new_entry import new_entry
 from memory.log.sessions import Address
@@ -123,7 +123,7 @@ def test_a_word_that_begins_like_the_joining_word_is_part_of_what_is_remembered(
 
 
 def test_what_is_remembered_has_a_bound() -> None:
-    assert len(what_of("Remember that " + "x" * 5_000) or "") == LONGEST_CAPTURE
+    assert len(what_of("Remember that " + "x" * 5_000) or "") == MAX_CAPTURE_CHARS
 
 
 async def test_a_request_is_written_down_said_and_in_the_prompt(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.access import ASKED_PER_HOUR, AccessList
+from memory.access import MAX_QUESTIONS_PER_HOUR, AccessList
 from memory.buttons import Button, Notice, rows_of
 from memory.store.entry import Kind, NewEntry
 from memory.store.notices import PendingNotices
@@ -387,7 +387,7 @@ async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_
     monkeypatch.setattr("bot.telegram.access.MAX_PER_MINUTE", 100)
 
     async def strangers(first: int) -> list[str]:
-        for number in range(first, first + 2 * ASKED_PER_HOUR):
+        for number in range(first, first + 2 * MAX_QUESTIONS_PER_HOUR):
             telegram.user_says("hello", chat_id=STRANGER + number)
             telegram.user_says("hello?", chat_id=STRANGER + number)
         await telegram.wait_for(lambda: telegram.sent(STRANGER + number))
@@ -398,10 +398,10 @@ async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_
 
     telegram.register_chat(ANN)
     async with serve():
-        assert len(set(await strangers(0))) == ASKED_PER_HOUR
-        assert len(await strangers(100)) == ASKED_PER_HOUR
+        assert len(set(await strangers(0))) == MAX_QUESTIONS_PER_HOUR
+        assert len(await strangers(100)) == MAX_QUESTIONS_PER_HOUR
         clock.forward(hours=1)
-        assert len(set(await strangers(200))) == 2 * ASKED_PER_HOUR
+        assert len(set(await strangers(200))) == 2 * MAX_QUESTIONS_PER_HOUR
 
 
 async def test_whoever_claimed_the_bot_is_asked_and_not_who_was_let_in(serve: Serve, telegram: BotApiServer) -> None:

@@ -24,7 +24,7 @@ from bot.doctor.finding import Finding, Verdict
 from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import system_clock
-from memory.service.endpoints import EndpointStore
+from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter

@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.telegram import inbox
-from memory.service.jobs import JobLog
+from memory.runtime.jobs import JobLog
 from tests.support.fakes import Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import Fails, Holds, Says

@@ -19,7 +19,7 @@ from bot.telegram.service import run_telegram
 from bot.web.metrics import Metrics, serve_metrics
 from config.errors import ConfigurationError
 from config.logs import configure_logging
-from memory.service.usage import TokenUse
+from memory.runtime.usage import TokenUse
 from pipeline.order import ORDER
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Holds

@@ -16,7 +16,7 @@ from bot.telegram.service import run_telegram, telegram_bot
 from bot.telegram.sources import MIN_REPORTED_SECONDS, PERMANENT_REFUSAL_SECONDS, TokenWatch
 from config.errors import ConfigurationError
 from config.settings import Settings
-from memory.service.menu_cache import MenuCache
+from memory.runtime.menu_cache import MenuCache
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import pytest
 from benchmarks.embedding import embed_missing
 from benchmarks.languages import read_notes
 from memory.messages import Message, Role
-from memory.search.formatting import TEXT_CHARACTERS
+from memory.search.formatting import MAX_EXCERPT_CHARS
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store, assistant, in_utc, user
@@ -124,7 +124,7 @@ async def test_a_number_far_back_in_a_long_text_is_shown_whole(
     await store.sessions.clear_messages(session.id)
     line = await relevant(store, recall, session, f"what is {number} for?")
     assert number in line
-    assert len(line) < TEXT_CHARACTERS + 100
+    assert len(line) < MAX_EXCERPT_CHARS + 100
 
 
 @pytest.mark.parametrize("number", [10, 60])

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.messages import Message, Passage, Provenance, Role
-from memory.search.formatting import TEXT_CHARACTERS
+from memory.search.formatting import MAX_EXCERPT_CHARS
 from memory.search.recall import Recall
 from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry
@@ -384,7 +384,7 @@ async def test_of_a_long_text_the_part_that_fits_is_shown(store: Store, recall: 
     await store.entries.add(session.owner, NewEntry(text, name="long"))
     for line in await relevant(store, recall, session, "Who keeps the lighthouse? The keeper of lighthouses"):
         assert "the lighthouse keeper is called Taras" in line
-        assert len(line) < TEXT_CHARACTERS + 100
+        assert len(line) < MAX_EXCERPT_CHARS + 100
 
 
 async def test_of_a_long_text_that_holds_no_word_the_beginning_is_shown(

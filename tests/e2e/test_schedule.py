@@ -14,7 +14,7 @@ from bot.languages import Languages
 from bot.services import MemoryServices
 from bot.tasks import BackgroundTasks
 from config.settings import Settings
-from memory.service.jobs import JobLog
+from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from memory.store.entry import Kind, Nature, NewEntry
 from memory.text.tokens import TokenCounter

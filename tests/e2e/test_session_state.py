@@ -11,7 +11,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
-from memory.service.menu_cache import MenuCache
+from memory.runtime.menu_cache import MenuCache
 from tests.support.fakes import Person
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import BotApiServer

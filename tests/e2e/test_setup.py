@@ -20,7 +20,7 @@ from config.models import load_catalogue
 from config.settings import load_settings
 from memory.access import AccessList
 from memory.clock import system_clock
-from memory.service.endpoints import EndpointStore
+from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
 from tests.support.servers.model import Fails, ModelServer, Refuses
 from tests.support.servers.telegram import BotApiServer

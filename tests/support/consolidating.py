@@ -12,7 +12,7 @@ from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.consolidation.page_view import PageView
 from memory.facts.checker import FactChecker
-from memory.facts.fact_store import FactStore
+from memory.facts.fact_learner import FactLearner
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from memory.consolidation.outcome import Consolidated
     from memory.facts.fact import CheckedFact
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
     from memory.ledger.change import Change
     from memory.log.sessions import Session
     from memory.store.database import Database
@@ -87,7 +87,7 @@ class CrashingFiles(MarkdownFiles):
         return written
 
 
-class CrashingFacts(FactStore):
+class CrashingFacts(FactLearner):
     crashes = Crashes()
 
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
@@ -104,7 +104,7 @@ class Bench:
     store: Store
     files: MarkdownFiles
     history: HistoryFiles
-    facts: FactStore
+    facts: FactLearner
     ledger: Ledger
     undo: Undo
     notices: PendingNotices

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.access import CODE_ATTEMPTS, MOST_COUNTED, AccessList, NoMember, Tally
+from memory.access import CODE_ATTEMPTS, MAX_COUNTED_USERS, AccessList, NoMember, Tally
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -73,9 +73,9 @@ async def test_24_many_who_try_void_no_code_and_fill_no_memory(access: AccessLis
     assert await access.claim(12345, code)
     tally = Tally()
     assert [tally.add(1), tally.add(1)] == [1, 2]
-    for user in range(MOST_COUNTED + 1):
+    for user in range(MAX_COUNTED_USERS + 1):
         tally.add(user)
-    assert tally.add(MOST_COUNTED) == 2
+    assert tally.add(MAX_COUNTED_USERS) == 2
     assert tally.add(1) == 1  # the longest ago is forgotten
 
 

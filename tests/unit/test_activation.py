@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, figures, load_cases, store_cases
-from memory.capture.capture import LONGEST_CAPTURE
+from memory.capture.capture import MAX_CAPTURE_CHARS
 from memory.clock import to_text
-from memory.search.activation import LINE_CHARACTERS, Activated, Layer
+from memory.search.activation import MAX_LINE_CHARS, Activated, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
@@ -304,4 +304,4 @@ async def test_cases_that_the_ranking_was_not_tuned_on_are_ranked_well(database:
 
 
 def test_what_was_captured_is_shown_whole() -> None:
-    assert LINE_CHARACTERS >= LONGEST_CAPTURE
+    assert MAX_LINE_CHARS >= MAX_CAPTURE_CHARS

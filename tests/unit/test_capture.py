@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, SENTENCES, read_labels
 from memory.capture.capture import (
-    LONGEST_CAPTURE,
-    MOST_CAPTURES,
+    MAX_CAPTURE_CHARS,
+    MAX_CAPTURES,
     candidates,
     captured,
     proposed,
     restated,
 )
 from memory.capture.classifier import CaptureKind
-from memory.capture.sentences import LONGEST_LOOKED_AT, clauses
+from memory.capture.sentences import MAX_MESSAGE_CHARS, clauses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -534,7 +534,7 @@ def test_a_sentence_after_code_is_looked_at() -> None:
 
 def test_a_message_has_at_most_three_captures() -> None:
     message = " ".join(f"I prefer tea number {n}." for n in range(6))
-    assert len(captured(message)) == MOST_CAPTURES
+    assert len(captured(message)) == MAX_CAPTURES
 
 
 def test_a_sentence_that_is_too_long_is_left_to_the_model_and_not_cut_within() -> None:
@@ -542,11 +542,11 @@ def test_a_sentence_that_is_too_long_is_left_to_the_model_and_not_cut_within() -
 
 
 def test_what_stands_far_into_a_message_is_not_looked_at() -> None:
-    assert captured("a word " * LONGEST_LOOKED_AT + ". I prefer tea.") == []
+    assert captured("a word " * MAX_MESSAGE_CHARS + ". I prefer tea.") == []
 
 
 def test_a_sentence_that_the_bound_cuts_is_not_captured() -> None:
-    assert captured("\n" * (LONGEST_LOOKED_AT - 20) + "I prefer tea over coffee, except on Sundays") == []
+    assert captured("\n" * (MAX_MESSAGE_CHARS - 20) + "I prefer tea over coffee, except on Sundays") == []
 
 
 _HOSTILE = (
@@ -558,7 +558,7 @@ _HOSTILE = (
 
 @pytest.mark.parametrize("piece", _HOSTILE.split("~"))
 def test_hostile_repetition_is_looked_through(piece: str) -> None:
-    assert len(captured(piece * (1_000_000 // len(piece)))) <= MOST_CAPTURES
+    assert len(captured(piece * (1_000_000 // len(piece)))) <= MAX_CAPTURES
 
 
 _PIECES = st.sampled_from(
@@ -575,12 +575,12 @@ _NO_COMMAS = dict.fromkeys(map(ord, ",;，；"))
 @given(st.one_of(st.text(max_size=300), st.lists(_PIECES, max_size=30).map("".join)))
 def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     captures = captured(text)
-    assert len(captures) <= MOST_CAPTURES
+    assert len(captures) <= MAX_CAPTURES
     for one in captures:
         # a comma that is left with nothing behind it goes
         said = iter(text.translate(_NO_COMMAS).split())
         assert all(any(word in other for other in said) for word in one.text.translate(_NO_COMMAS).split())
-        assert len(one.text) <= LONGEST_CAPTURE
+        assert len(one.text) <= MAX_CAPTURE_CHARS
         assert one.corrects is None or one.corrects.translate(_NO_COMMAS) in one.text.translate(_NO_COMMAS)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Doubt, Fact
-from memory.facts.fact_store import FactStore, Learned
+from memory.facts.fact_learner import FactLearner, Learned
 from memory.search.search import Search
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation, Priority
 from tests.support.fakes import Person
@@ -42,7 +42,7 @@ TEA = confirmed("drink", "The user likes tea.", Kind.PREFERENCE)
 UTC_ZONE = ZoneInfo("UTC")
 
 
-class Facts(FactStore):
+class Facts(FactLearner):
     """Facts, each call of `learn` a change of its own."""
 
     def __init__(self, database: Database, ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ from bot.jobs.scheduled import Maintenance
 from bot.tasks import BackgroundTasks
 from memory.mail.mailbox import InboxItem, Mailbox, Received
 from memory.mail.pruning import Pruning
-from memory.service.usage import TokenUse, UsageLog
+from memory.runtime.usage import TokenUse, UsageLog
 from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.integrity import IntegrityCheck

@@ -9,8 +9,8 @@ import pytest
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.mail.chat_migration import ChatMigration
+from memory.runtime.preferences import PreferenceStore
 from memory.search.search import Search
-from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry
 from tests.support.talk import Store
 

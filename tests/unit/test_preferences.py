@@ -8,7 +8,7 @@ from bot.languages import Languages
 from memory.clock import system_clock
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.service.preferences import Notices, Preferences, PreferenceStore
+from memory.runtime.preferences import Notices, Preferences, PreferenceStore
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:

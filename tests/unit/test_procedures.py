@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.facts.learning import MOST_STEPS, Learning, Procedures
+from memory.facts.learning import MAX_STEPS, Learning, Procedures
 from memory.search.search import Search
 from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry
 from tests.support.talk import Store, ledger_over
@@ -89,7 +89,7 @@ async def test_each_change_is_undone(procedures: Procedures, store: Store, undo:
     [
         ("deploy", [], "needs steps"),
         ("deploy", [" ", "\n"], "needs steps"),
-        ("deploy", ["x"] * (MOST_STEPS + 1), "at most 50 steps, and this one has 51: split it"),
+        ("deploy", ["x"] * (MAX_STEPS + 1), "at most 50 steps, and this one has 51: split it"),
         ("deploy", ["x" * 20_001], "at most 20,000 characters"),
         ("deploy", ["log in, the password is hunter2!x"], "looks like a password"),
         (" ", STEPS, "A name can't be empty"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.search.questions import MOST, MOST_PIECES, PIECE, asked_in, pieces_of
+from memory.search.query_splitting import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS, asked_in, pieces_of
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_message_that_asks_as_a_whole_or_nothing_is_left_as_it_is(message: str
 
 def test_of_many_questions_those_at_the_beginning_and_the_end_are_taken() -> None:
     questions = [f"Who keeps dog {number}?" for number in range(1, 101)]
-    assert asked_in(" ".join(questions)) == [*questions[: MOST // 2], *questions[-MOST // 2 :]]
+    assert asked_in(" ".join(questions)) == [*questions[: MAX_QUESTIONS // 2], *questions[-MAX_QUESTIONS // 2 :]]
 
 
 def test_what_has_no_marks_is_cut_where_a_question_may_begin() -> None:
@@ -78,10 +78,10 @@ def test_in_any_other_language_it_is_cut_into_stretches_that_overlap(spoken: str
 
 def test_the_stretches_of_a_long_message_are_few() -> None:
     pieces = pieces_of(" ".join(f"word{number}" for number in range(1_000)))
-    assert len(pieces) == MOST_PIECES
+    assert len(pieces) == MAX_PIECES
     assert pieces[0].startswith("word0 ")
     assert pieces[-1].endswith("word999")
-    assert {len(piece.split()) for piece in pieces} == {PIECE}
+    assert {len(piece.split()) for piece in pieces} == {PIECE_WORDS}
 
 
 def test_a_short_message_has_no_pieces() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from config.prices import Price, Rates
 from memory.clock import now_text
-from memory.service.usage import Quota, Spent, TokenUse, UsageLog
+from memory.runtime.usage import Quota, Spent, TokenUse, UsageLog
 from memory.store.database import Database
 
 if TYPE_CHECKING:

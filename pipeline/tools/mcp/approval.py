@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memory.buttons import Keyboard
-    from memory.service.preferences import PreferenceStore
+    from memory.runtime.preferences import PreferenceStore
     from pipeline.tools.toolbox import Asking
 
 ANSWER_MINUTES = 5

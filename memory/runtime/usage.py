@@ -1,4 +1,4 @@
-"""The usage of models, in tokens and in money."""
+"""The log of model calls, with tokens and cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text, to_text
-from memory.service.preferences import chat_of
+from memory.runtime.preferences import chat_of
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -25,10 +25,10 @@ PriceOf = Callable[[str], "Price | None"]
 class TokenUse:
     """The tokens of one model call.
 
-    Args:
+    Attributes:
         cached_tokens: The part of prompt_tokens that the provider had cached.
-        cost_usd: The cost in US dollars as the provider says it, which is preferred over a computed one. None if the
-            provider doesn't say it.
+        cost_usd: The cost in US dollars as reported by the provider, which is preferred over a computed one. None if it
+            is not reported.
     """
 
     model: str
@@ -41,24 +41,30 @@ class TokenUse:
 
     @property
     def told_cost(self) -> float | None:
-        """The cost that the provider told, or None if it told none that can be added up."""
+        """Return the reported cost if it is a finite, non-negative number, otherwise None."""
         cost = self.cost_usd
         return cost if cost is not None and math.isfinite(cost) and cost >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What model calls have cost: tokens, and US dollars if the provider told them or the price was known."""
+    """The total of model calls.
+
+    Attributes:
+        cost: US dollars of the calls with a reported cost or a known price.
+        priced: Whether any call had a cost.
+        unpriced: The models without a known price.
+    """
 
     tokens: int
     cost: float
-    priced: bool  # whether any price was known
-    unpriced: tuple[str, ...]  # the models without a known price
+    priced: bool
+    unpriced: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one chat may use in a day of its own time zone: tokens, and US dollars; None: as much as it likes."""
+    """The limits of a chat per day, in its time zone, in tokens and US dollars. None means unlimited."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -70,12 +76,12 @@ class Quota:
 
 
 class UsageLog:
-    """Every model call of the installation, background work included.
+    """The log of all model calls of the installation, including background work.
 
     Args:
         price_of: Returns prices. None means that no prices are known.
-        quota: The limit of each chat in a day.
-        zone_of: Returns the time zone of a chat's day. None means the zone of the installation.
+        quota: The limits of each chat per day.
+        zone_of: Returns the time zone of a chat. None means the zone of the installation.
     """
 
     def __init__(
@@ -98,7 +104,7 @@ class UsageLog:
         return self._price_of(model) if self._price_of is not None else None
 
     def cost_of(self, use: TokenUse) -> float | None:
-        """Return the cost of a call in US dollars as its provider tells it, or else at today's price."""
+        """Return the reported cost of a call in US dollars, or else its cost at today's price."""
         return use.told_cost if use.told_cost is not None else self._computed_cost(use)
 
     def _computed_cost(self, use: TokenUse) -> float | None:
@@ -106,7 +112,6 @@ class UsageLog:
         return price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
 
     async def record(self, use: TokenUse) -> None:
-        """Add one model call, at today's price and with the cost that the provider tells."""
         await self._database.write(
             "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost,"
             " told_cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -124,7 +129,7 @@ class UsageLog:
         )
 
     async def tokens_today(self) -> int:
-        """Prompt and completion tokens of all calls since midnight in the installation's zone."""
+        """Return the prompt and completion tokens of all calls since midnight in the installation's zone."""
         return (await self.today()).tokens
 
     async def tokens_today_for(self, purpose: str) -> int:
@@ -135,7 +140,7 @@ class UsageLog:
         return self.quota != Quota() and self.quota.is_used_up(await self.today(chat_of(session_id)))
 
     async def chats_today(self) -> list[str]:
-        """The chats that have used anything since midnight in the installation's zone, the one with most first."""
+        """Return the chats with usage since midnight in the installation's zone, highest usage first."""
         rows = await self._database.rows(
             "SELECT session_id, sum(prompt_tokens + completion_tokens) AS tokens FROM usage"
             " WHERE at >= ? AND session_id IS NOT NULL GROUP BY session_id ORDER BY tokens DESC",
@@ -144,7 +149,7 @@ class UsageLog:
         return list(dict.fromkeys(chat_of(row["session_id"]) for row in rows))
 
     async def today(self, chat: str | None = None) -> Spent:
-        """What all calls since midnight have cost: in the installation's zone, or those of a chat in its own."""
+        """Return the total since midnight, of all calls or of one chat in its own time zone."""
         zone = self._zone_of(chat) if chat is not None and self._zone_of is not None else self._zone
         rows = await self._database.rows(
             "SELECT model, coalesce(told_cost, cost) IS NOT NULL AS priced,"
@@ -163,5 +168,5 @@ class UsageLog:
 
     def _midnight(self, zone: ZoneInfo) -> str:
         now = self._clock().astimezone(zone)
-        # fold: where clocks go back over midnight the day begins at the first of the two
+        # With fold=0 the day starts at the first midnight if clocks go back over midnight.
         return to_text(now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0))

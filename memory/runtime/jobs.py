@@ -1,4 +1,4 @@
-"""When the scheduler's jobs ran last, so that what a downtime missed is caught up, and what they ended."""
+"""Last runs of the scheduler's jobs, and crash counts of jobs at startup."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from memory.store.database import Database
 
-MOST_ATTEMPTS = 2
-"""So many runs of the program may end while they are at the same piece of work; the next one leaves it."""
+MAX_ATTEMPTS = 2
+"""A job is skipped after the program was killed this often while it ran."""
 
 
 class JobLog:
-    """The last moment of each job, and how often the program has ended in the middle of one."""
+    """The last run of each job, and how often the program was killed during it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,17 +33,17 @@ class JobLog:
 
     @contextlib.asynccontextmanager
     async def attempt(self, name: str) -> AsyncIterator[bool]:
-        """Around a job that may run at a start. False: it is to be left, since the program ended in it too often."""
+        """Count an attempt of a job. Yield False if it has to be skipped, since it killed the program too often."""
         before = int(await self._database.value("SELECT count FROM job_attempts WHERE name = ?", (name,)) or 0)
-        may = before < MOST_ATTEMPTS
-        with contextlib.suppress(StoreError):  # what can't be counted, as on a full disk, is done all the same
-            if may:
+        is_allowed = before < MAX_ATTEMPTS
+        with contextlib.suppress(StoreError):  # On a full disk the job runs uncounted.
+            if is_allowed:
                 await self._database.write(
                     "INSERT OR REPLACE INTO job_attempts (name, count) VALUES (?, ?)", (name, before + 1)
                 )
         try:
-            yield may
+            yield is_allowed
         finally:
             with contextlib.suppress(StoreError):
-                # only a kill leaves the count: an error, a cancellation and an orderly end take it back
+                # Only a kill keeps the count. Errors, cancellations and orderly shutdowns remove it.
                 await self._database.write("DELETE FROM job_attempts WHERE name = ?", (name,))

@@ -1,4 +1,4 @@
-"""What a channel was told of the bot, and what came of it, so that it is told again only where that has changed."""
+"""Fingerprints of the menus and texts that were published to a channel, so that only changes are sent again."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ if TYPE_CHECKING:
 
 
 class MenuCache:
-    """Fingerprints of what one channel shows by itself, such as a menu, by what it is."""
+    """Fingerprints of the content published to one channel, by kind of content."""
 
     def __init__(self, database: Database, channel: str) -> None:
         self._database = database
         self._channel = channel
 
     async def is_shown(self, what: str, content: object) -> bool:
-        """Whether the channel was last told `content`, which can be written as JSON."""
+        """Return True if `content`, a JSON value, is what was published last."""
         return await self._stored(what) == _fingerprint(content)
 
     async def is_any(self, what: str) -> bool:
         return await self._stored(what) is not None
 
     async def keep(self, what: str, content: object) -> None:
-        """The channel has been told `content`."""
         await self._database.write(
             "INSERT OR REPLACE INTO published (channel, what, fingerprint) VALUES (?, ?, ?)",
             (self._channel, what, _fingerprint(content)),

@@ -1,4 +1,4 @@
-"""How each chat wants to be spoken to: language, time zone, notices, voice, layout, model."""
+"""Preferences of each chat: language, time zone, notices, voice, layout and model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Notices(StrEnum):
-    """Messages beside answers: with a sound, without one, or none."""
+    """Messages that are not answers: with a sound, silent, or none."""
 
     ON = "on"
     QUIET = "quiet"
@@ -25,27 +25,36 @@ class Notices(StrEnum):
 
 
 class VoiceReplies(StrEnum):
-    """Which answers are spoken, where something here can speak."""
+    """Which answers are spoken, if speech synthesis is available. AUTO speaks answers to voice messages."""
 
     AUTO = "auto"
-    """Those to what was spoken."""
     ALWAYS = "always"
     NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a chat has chosen; None: nothing yet."""
+    """The choices of a chat. None means no choice.
 
-    language: str | None = None  # the one that was asked for
-    client_language: str | None = None  # that of the person's program
-    zone: str | None = None  # an IANA name
+    Attributes:
+        language: The language chosen in the chat.
+        client_language: The language of the user's app.
+        zone: An IANA time zone.
+        model: The name of a configured model.
+        tools: Permissions of tools that ask first, as JSON.
+        toolless: The model without tool support that the chat was warned about.
+        rich: Whether to use tables and other layout, if the channel's apps support it.
+    """
+
+    language: str | None = None
+    client_language: str | None = None
+    zone: str | None = None
     notices: Notices | None = None
     voice: VoiceReplies = VoiceReplies.AUTO
-    model: str | None = None  # the name of a configured one
-    tools: str | None = None  # what was settled on tools that ask, as JSON
-    toolless: str | None = None  # the model without tools that the chat was told about
-    rich: bool = False  # the channel's apps lay out tables and the like, where they can
+    model: str | None = None
+    tools: str | None = None
+    toolless: str | None = None
+    rich: bool = False
 
 
 _NAMES = [field.name for field in fields(Preferences)]
@@ -60,14 +69,14 @@ _LEARN_LANGUAGE = (
 
 
 class PreferenceStore:
-    """Preferences by chat (`Address.owner`), whatever its topic. Read once, since nothing else writes them."""
+    """Preferences by chat (`Address.owner`), for all its topics. They are cached, since nothing else writes them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, Preferences] = {}
 
     async def load(self) -> None:
-        """Read what all chats have chosen, for those who can't wait for it (`known`)."""
+        """Read the preferences of all chats into the cache, for the synchronous `known`."""
         for row in await self._database.rows("SELECT * FROM preferences"):
             self._known.setdefault(row["chat"], _preferences_of(row))
 
@@ -88,8 +97,7 @@ class PreferenceStore:
             by_chat |= {chat: self._known.setdefault(chat, rows.get(chat, Preferences())) for chat in unread}
         return {chat: chosen for chat, chosen in by_chat.items() if chosen is not None}
 
-    async def change(self, chat: str, **changes: Any) -> Preferences:  # as dataclasses.replace has it
-        """Keep what a chat has chosen anew; the fields of Preferences by their names."""
+    async def change(self, chat: str, **changes: Any) -> Preferences:  # Like dataclasses.replace.
         before = await self.get(chat)
         after = replace(before, **changes)
         if after != before:
@@ -98,7 +106,7 @@ class PreferenceStore:
         return after
 
     async def learn_languages(self, client_languages: Mapping[str, str]) -> None:
-        """Keep what the programs of people in some chats are set to, by chat, in one write that goes first."""
+        """Store the app languages of chats, in one write with priority."""
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(_LEARN_LANGUAGE, list(client_languages.items()))
         for chat, code in client_languages.items():
@@ -106,20 +114,19 @@ class PreferenceStore:
                 self._known[chat] = replace(self._known[chat], client_language=code)
 
     def forget(self, *chats: str) -> None:
-        """Read anew what these chats have chosen: another writer has changed it."""
+        """Drop chats from the cache after another writer has changed them."""
         for chat in chats:
             self._known.pop(chat, None)
 
     async def language(self, chat: str) -> str:
-        """What is spoken in a chat: what was asked for there, else what the person's program is set to."""
         preferences = await self.get(chat)
         return preferences.language or preferences.client_language or SOURCE
 
 
 class Zones:
-    """Tells on whose wall clock a chat lives: the one that was chosen there, else the installation's.
+    """Returns the time zone of a chat: the chosen one, or else the installation's.
 
-    What chats have chosen was read before (`PreferenceStore.load`). Where all have one memory, that has no chat.
+    PreferenceStore.load must have been called. A memory that all chats share has no chat and gets the default.
     """
 
     def __init__(self, preferences: PreferenceStore, default: ZoneInfo) -> None:
@@ -133,17 +140,15 @@ class Zones:
         return self._preferences.known(chat_of(owner)).zone
 
     def __call__(self, owner: str) -> ZoneInfo:
-        """The zone of a chat, by its name or that of its session or owner."""
-        preferences = self._chosen(owner)
+        """Return the zone of a chat, given the name of the chat, its session or its owner."""
+        zone = self._chosen(owner)
         try:
-            return ZoneInfo(preferences) if preferences is not None else self._default
-        except (ZoneInfoNotFoundError, ValueError):  # this machine's tables no longer know it
+            return ZoneInfo(zone) if zone is not None else self._default
+        except (ZoneInfoNotFoundError, ValueError):  # Unknown to this machine's time zone database.
             return self._default
 
 
 class NoticeSettings:
-    """Tells what a chat is told that it did not ask for: what was chosen there, else what the settings say."""
-
     def __init__(self, preferences: PreferenceStore, default: Notices) -> None:
         self._preferences = preferences
         self._default = default
@@ -156,7 +161,7 @@ class NoticeSettings:
 
 
 def chat_of(owner: str) -> str:
-    """The chat of a session or an owner: `telegram:-100:7` is a topic of `telegram:-100`."""
+    """Return the chat of a session or an owner: `telegram:-100` for its topic `telegram:-100:7`."""
     return ":".join(owner.split(":")[:2])
 
 

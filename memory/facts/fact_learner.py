@@ -1,4 +1,7 @@
-"""Facts: what was learned about a subject. A newer one supersedes what it replaces, which stays searchable."""
+"""Writes checked facts as entries, and finds the memories that they may replace or repeat.
+
+A new fact supersedes the memories that it replaces, which stay searchable.
+"""
 
 from __future__ import annotations
 
@@ -34,36 +37,43 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ALIKE = 6
-"""Memories that are like a fact, in words or in meaning, and may be what it replaces or repeats."""
-MOST_KNOWN = 60
+MAX_SIMILAR = 6
+"""Memories per query that are similar to a fact in words or meaning."""
+MAX_RELATED = 60
 _HOLDING = Filter(kinds=TYPED_KINDS, current=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What became of something to be learned."""
+    """The result of learning a fact or a memory.
+
+    Attributes:
+        superseded: The entry that it replaced.
+        known: Whether it was known before.
+        change: The number for /undo, if it is a separate change.
+        in_file: Whether a line of MEMORY.md that a person wrote says the same.
+    """
 
     entry: Entry
-    superseded: Entry | None = None  # what it took the place of
-    known: bool = False  # it was there already
-    change: int | None = None  # /undo takes it back by this number, where it is a change of its own
-    in_file: bool = False  # a line of MEMORY.md that a person wrote says so
+    superseded: Entry | None = None
+    known: bool = False
+    change: int | None = None
+    in_file: bool = False
 
     @property
     def wording(self) -> str:
-        """What is known by it, as part of a sentence, with what it takes the place of."""
+        """Return the content and the former content as part of a sentence."""
         content = unstopped(self.entry.content)
         if self.superseded is None:
             return content
         return _("{content} (was: {former})", content=content, former=unstopped(self.superseded.content))
 
 
-class FactStore:
-    """Learns facts, and finds what they may replace.
+class FactLearner:
+    """Learns facts and finds related ones.
 
     Args:
-        vector_search: Finds memories by meaning. None if nothing compares meanings.
+        vector_search: Finds memories by meaning. None if there is no embedder.
     """
 
     def __init__(self, database: Database, search: Search, vector_search: VectorSearch | None = None) -> None:
@@ -72,20 +82,19 @@ class FactStore:
         self._vector_search = vector_search
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
-        """Return the newest facts that still hold, each with its subject."""
         where = f"e.subject IS NOT NULL AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?"
         entries = await entries_where(self._database.rows, where, (owner, limit))
         return [(entry.subject or "", entry) for entry in entries]
 
     async def spoken_of(self, owner: str, texts: Sequence[str], limit: int) -> list[tuple[str, Entry]]:
-        """Return the facts that hold and that `texts` speak of, each with its subject, the best fits first."""
-        # by words alone: each message would otherwise go to the embedder a second time
-        found = [await self._in_words(text, owner) for text in texts]
-        entries = await self._current(owner, _in_turns(found)[:limit])
+        """Return the current facts that match `texts`, each with its subject, best first."""
+        # By words alone, since each message would otherwise be embedded a second time.
+        found = [await self._find_by_words(text, owner) for text in texts]
+        entries = await self._read_current(owner, _interleave(found)[:limit])
         return [(entry.subject, entry) for entry in entries if entry.subject is not None]
 
     async def subjects(self, owner: str, limit: int) -> list[str]:
-        """Return the subjects of the facts that hold, those in use first."""
+        """Return the subjects of the current facts, the strongest first."""
         rows = await self._database.rows(
             "SELECT e.subject FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?"
             f" AND e.subject IS NOT NULL AND e.deleted_at IS NULL AND {CURRENT}"
@@ -97,58 +106,61 @@ class FactStore:
     async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
         """Return the memories that `facts` may replace or repeat.
 
-        These are the ones about the same subject, those captured since `first_message`, and those that are alike in
-        their words or their meaning, whatever language they are in.
+        These are memories about the same subject, captures since `first_message`, and memories with similar words or
+        meaning in any language.
         """
         subjects = [name_key(fact.subject) for fact in facts if fact.subject]
-        by_subject = [row["id"] for subject in dict.fromkeys(subjects) for row in await self._about(owner, subject)]
+        by_subject = [
+            row["id"] for subject in dict.fromkeys(subjects) for row in await self._find_about(owner, subject)
+        ]
         captured = await self._database.rows(
             "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.author = ?"
             " AND e.source_message_id >= ? AND e.deleted_at IS NULL ORDER BY e.id DESC LIMIT ?",
-            (owner, Author.CAPTURE, first_message, MOST_KNOWN),
+            (owner, Author.CAPTURE, first_message, MAX_RELATED),
         )
         found: list[list[int]] = []
         for fact in facts:
             about = f"{fact.person}: {fact.subject}" if fact.person else fact.subject
-            found += [await self._alike(f"{about} {fact.text}", owner), await self._alike(about, owner)]
-        ids = dict.fromkeys([*by_subject, *(row["id"] for row in captured), *_in_turns(found)])
-        entries = await self._current(owner, [*ids][:MOST_KNOWN])
+            found += [await self._find_similar(f"{about} {fact.text}", owner), await self._find_similar(about, owner)]
+        ids = dict.fromkeys([*by_subject, *(row["id"] for row in captured), *_interleave(found)])
+        entries = await self._read_current(owner, [*ids][:MAX_RELATED])
         return [KnownMemory(entry.content, entry.subject, entry) for entry in entries]
 
-    async def _about(self, owner: str, subject: str) -> list[Row]:
-        """Return what holds of a subject, also under the numbered subjects of further facts about it."""
+    async def _find_about(self, owner: str, subject: str) -> list[Row]:
+        """Return the current facts about a subject, including further facts with numbered subjects."""
         return await self._database.rows(
             "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.subject >= ?"
             f" AND e.subject < ? AND (e.subject = ? OR e.subject GLOB ?) AND e.deleted_at IS NULL AND {CURRENT}"
             " ORDER BY e.id DESC LIMIT ?",
-            (owner, subject, f"{subject}\uffff", subject, f"{_literal(subject)}-[0-9]*", ALIKE),
+            (owner, subject, f"{subject}\uffff", subject, f"{_literal(subject)}-[0-9]*", MAX_SIMILAR),
         )
 
-    async def _alike(self, text: str, owner: str) -> list[int]:
-        """Return the ids of the memories that hold and are most alike in words, and in meaning if that is known."""
-        by_words = await self._in_words(text, owner)
+    async def _find_similar(self, text: str, owner: str) -> list[int]:
+        """Return the ids of the current memories that are most similar in words and, if possible, in meaning."""
+        by_words = await self._find_by_words(text, owner)
         if self._vector_search is None or not text.strip():
             return by_words
         similarities = await self._vector_search.of(text, owner, (), _HOLDING)
         near = sorted(similarities.found, key=lambda hit: -similarities.of[key_of(hit)].bare)
-        return _in_turns([by_words, [hit.id for hit in near if hit.turn_id is None][:ALIKE]])
+        return _interleave([by_words, [hit.id for hit in near if hit.turn_id is None][:MAX_SIMILAR]])
 
-    async def _in_words(self, text: str, owner: str) -> list[int]:
-        return [*await self._search.scores(text, owner, _HOLDING, ALIKE)]
+    async def _find_by_words(self, text: str, owner: str) -> list[int]:
+        return [*await self._search.scores(text, owner, _HOLDING, MAX_SIMILAR)]
 
-    async def _current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
-        """Return the entries of these ids that hold, in the order of the ids."""
+    async def _read_current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
         where = f"e.id IN (SELECT value FROM json_each(?)) AND {CURRENT} AND o.name = ?"
         entries = await entries_where(self._database.rows, where, (json.dumps([*ids]), owner))
         places = {number: place for place, number in enumerate(ids)}
         return sorted(entries, key=lambda entry: places[entry.id])
 
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
-        """Store facts; what is known already is passed over. first_message: the first one that they may be from.
+        """Store facts, except for those that are known already.
 
-        A fact supersedes what the second look says that it replaces, and takes the place of what was captured from its
-        own messages. What is not confirmed, or past, takes nothing's place. Facts that may not be stored (secrets) are
-        left out, and the log says so.
+        A fact supersedes the memories that the second look named, and rewrites a capture from the same messages.
+        Unconfirmed and past facts replace nothing. Facts that can't be stored, such as secrets, are logged and skipped.
+
+        Args:
+            first_message: The id of the first message that the facts may come from.
         """
         learned: dict[int, Learned] = {}
         for checked in await self.allowed(change, facts):
@@ -165,7 +177,7 @@ class FactStore:
         return list(learned.values())
 
     async def allowed(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
-        """Return the facts that rest on no forgotten words. Read in the change, so that no removal comes in between."""
+        """Return the facts that don't rest on forgotten words. Reads within the change to avoid a race with /forget."""
         forgotten = await forgotten_words_of(change.read, change.owner_id)
         results = [fact for fact in facts if not _is_forgotten(fact, forgotten)]
         if len(results) < len(facts):
@@ -173,13 +185,12 @@ class FactStore:
         return results
 
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
-        """Apply what a look says to an entry that waited for it."""
         if checked.doubt is not None:
             await change.propose(entry, checked.doubt, _proposal(checked))
             return Learned(await change.find(entry.name))
         if checked.is_past:
             await change.end(entry)
-        return await _in_place_of(change, await change.confirm(entry), checked)
+        return await _supersede_replaced(change, await change.confirm(entry), checked)
 
 
 def _is_forgotten(checked: CheckedFact, forgotten: ForgottenWords) -> bool:
@@ -198,18 +209,18 @@ class _Learning:
         is_named = not fact.person or fact.person.casefold() in fact.text.casefold()
         self._content = usable_content(fact.text if is_named else f"{fact.person}: {fact.text}")
         self._since = _moment(fact.since, time(), change.moment.tzinfo)
-        # a day that is named as the end belongs to what ends
+        # The end date is inclusive.
         self._until = _moment(fact.until, time.max, change.moment.tzinfo)
         if checked.is_past and self._until is None:
             self._until = change.moment
 
     def _corrected_kind(self, captured: Entry) -> Kind | None:
-        """Return the kind that a model gives to what was captured by its form. None for a rule, which stays one."""
+        """Return the fact's kind if the entry is a capture with a guessed kind. None for a rule, which stays one."""
         is_guessed = captured.author == Author.CAPTURE and not captured.is_rule
         return self._checked.fact.kind if is_guessed and self._checked.doubt is None else None
 
-    async def _correct(self, repeated: Sequence[Entry]) -> None:
-        """Give what says the same the nature and the kind that the fact has."""
+    async def _correct_repeated(self, repeated: Sequence[Entry]) -> None:
+        """Give entries with the same content the nature and kind of the fact."""
         is_vital = self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None
         for entry in repeated:
             if is_vital and entry.nature != Nature.VITAL:
@@ -218,31 +229,31 @@ class _Learning:
                 await self._change.classify(entry, kind)
 
     async def result(self) -> Learned | None:
-        """Return what became of it, or None if it was known."""
-        repeated = await self._holding(self._checked.repeats)
-        await self._correct(repeated)
-        # what was captured of the same messages is the same memory, in the words that came first
-        of_same = [*repeated, *await self._holding(self._checked.replaces)]
+        """Write the fact and return the result, or None if it was known."""
+        repeated = await self._current_entries(self._checked.repeats)
+        await self._correct_repeated(repeated)
+        # A capture from the same messages is the same memory in its first wording.
+        of_same = [*repeated, *await self._current_entries(self._checked.replaces)]
         captured = next((item for item in of_same if self._is_captured_here(item)), None)
-        if captured is None and (known := await self._known()) is not None:
-            return await self._replacing(known)
+        if captured is None and (known := await self._find_known()) is not None:
+            return await self._supersede_with_known(known)
         if self._checked.doubt is not None:
-            return Learned(await self._change.add(replace(await self._new(), proposal=_proposal(self._checked))))
-        # what is over takes nothing's place
+            return Learned(await self._change.add(replace(await self._new_entry(), proposal=_proposal(self._checked))))
+        # A past fact replaces nothing.
         if self._until is not None and self._until <= self._change.moment:
-            return Learned(await self._change.add(await self._new()))
+            return Learned(await self._change.add(await self._new_entry()))
         if captured is not None:
-            entry = await self._in_place_of_capture(captured)
+            entry = await self._rewrite_capture(captured)
         elif repeated:
-            return await self._replacing(repeated[0])
-        elif (waiting := await self._waiting()) is not None:
+            return await self._supersede_with_known(repeated[0])
+        elif (waiting := await self._find_unconfirmed()) is not None:
             entry = await self._change.confirm(waiting)
         else:
-            return await self._added()
-        return await _in_place_of(self._change, entry, self._checked)
+            return await self._add()
+        return await _supersede_replaced(self._change, entry, self._checked)
 
-    async def _in_place_of_capture(self, captured: Entry) -> Entry:
-        """What was captured, as the fact has it: the same memory, under its subject."""
+    async def _rewrite_capture(self, captured: Entry) -> Entry:
+        """Rewrite the capture with the wording and the subject of the fact."""
         subject = await self._free_subject(but=captured)
         entry = await self._change.rewrite(
             captured,
@@ -258,40 +269,41 @@ class _Learning:
             return entry
         return await self._change.rename(entry, subject)
 
-    async def _added(self) -> Learned:
-        replaced = await self._holding(self._checked.replaces)
+    async def _add(self) -> Learned:
+        replaced = await self._current_entries(self._checked.replaces)
         if not replaced:
-            return Learned(await self._change.add(await self._new()))
-        # the first that it replaces hands its names on, any other only gives way
+            return Learned(await self._change.add(await self._new_entry()))
+        # The first replaced entry passes its names on. The others are only superseded.
         former = replaced[0]
-        entry = await self._change.supersede(former, replace(await self._new(), name=None, subject=former.subject))
-        return replace(await _in_place_of(self._change, entry, self._checked), superseded=former)
+        entry = await self._change.supersede(
+            former, replace(await self._new_entry(), name=None, subject=former.subject)
+        )
+        return replace(await _supersede_replaced(self._change, entry, self._checked), superseded=former)
 
-    async def _replacing(self, known: Entry) -> Learned | None:
-        """Have what is known already take the place of what the fact replaces. None if that is nothing."""
+    async def _supersede_with_known(self, known: Entry) -> Learned | None:
+        """Supersede the replaced memories, if any, with a known entry. Return None if nothing was superseded."""
         if self._checked.doubt is not None:
             return None
-        learned = await _in_place_of(self._change, known, self._checked)
+        learned = await _supersede_replaced(self._change, known, self._checked)
         return replace(learned, known=True) if learned.superseded is not None else None
 
-    async def _known(self) -> Entry | None:
-        """Return the entry that says the very same, or that waits to be confirmed already. None without one."""
+    async def _find_known(self) -> Entry | None:
+        """Return the entry with the same content, confirmed or not as the fact, or None."""
         key = name_key(self._subject)
-        same = await self._same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
+        same = await self._find_same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
         if self._checked.doubt is not None:
             return next(iter(same), None)
         return next((e for e in same if e.unconfirmed is None and e.valid_until == self._until), None)
 
-    async def _waiting(self) -> Entry | None:
-        return next(iter(await self._same("e.unconfirmed IS NOT NULL")), None)
+    async def _find_unconfirmed(self) -> Entry | None:
+        return next(iter(await self._find_same("e.unconfirmed IS NOT NULL")), None)
 
-    async def _same(self, where: str, *parameters: object) -> list[Entry]:
+    async def _find_same(self, where: str, *parameters: object) -> list[Entry]:
         change = self._change
         entries = await entries_where(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
         return [entry for entry in entries if same_words(entry.content, self._content)]
 
-    async def _holding(self, memories: Iterable[KnownMemory]) -> list[Entry]:
-        """The entries of what is known that still hold as the change leaves them."""
+    async def _current_entries(self, memories: Iterable[KnownMemory]) -> list[Entry]:
         return [
             memory.entry
             for memory in memories
@@ -302,11 +314,11 @@ class _Learning:
         return entry.author == Author.CAPTURE and (entry.source_message_id or 0) >= self._first_message
 
     async def _free_subject(self, but: Entry | None = None) -> str:
-        """Two facts about one subject that both hold are two: the second has a subject of its own."""
+        """Return the subject, or a numbered one if another current fact uses it."""
         other = await self._change.current_of(self._subject, but=but.id if but is not None else None)
         return self._subject if other is None else await self._change.free_name(self._subject)
 
-    async def _new(self) -> NewEntry:
+    async def _new_entry(self) -> NewEntry:
         checked = self._checked
         return NewEntry(
             self._content,
@@ -322,7 +334,7 @@ class _Learning:
         )
 
 
-async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
+async def _supersede_replaced(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
     superseded = None
     for memory in checked.replaces:
         if memory.entry is not None and memory.entry.id != entry.id and await change.is_current(memory.entry):
@@ -331,19 +343,17 @@ async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Le
     return Learned(entry, superseded=superseded)
 
 
-def _in_turns(lists: Sequence[Sequence[int]]) -> list[int]:
-    """Return the items of several lists, the first of each, then the second of each, each item once."""
+def _interleave(lists: Sequence[Sequence[int]]) -> list[int]:
     rounds = itertools.chain.from_iterable(itertools.zip_longest(*lists))
     return list(dict.fromkeys(item for item in rounds if item is not None))
 
 
 def _literal(text: str) -> str:
-    """Return a text as a GLOB pattern that matches it alone."""
     return re.sub(r"([*?\[])", r"[\1]", text)
 
 
 def _proposal(checked: CheckedFact) -> str | None:
-    """What a person's confirmation of a doubted fact does besides: what it would have replaced gives way then."""
+    """Return the ids to supersede when the user confirms a doubted fact, as stored text, or None."""
     replaced = tuple(memory.entry.id for memory in checked.replaces if memory.entry is not None)
     return Proposal(replaces=replaced).to_text() if replaced else None
 

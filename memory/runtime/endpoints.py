@@ -1,4 +1,4 @@
-"""What was found out about the models' endpoints: what they refuse in a request, and how much they read."""
+"""Facts about model endpoints: request parameters that they refuse, and their token limits."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ if TYPE_CHECKING:
 
     from memory.store.database import Database
 
-REFUSALS_LAST = timedelta(days=30)
-"""Servers are upgraded: what one refused this long ago is tried again."""
+REFUSAL_LIFETIME = timedelta(days=30)
+"""Refused parameters are tried again after this time, since servers are upgraded."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointFacts:
-    """What is known of one model at one endpoint."""
+    """Facts about one model at one endpoint.
 
-    refused: frozenset[str] = frozenset()  # names of what a request must do without
-    context_tokens: int | None = None  # all that it reads and writes at once; None: the endpoint does not say
-    output_tokens: int | None = None  # its longest answer; None: the endpoint does not say
-    asked_at: datetime | None = None  # None: to be asked, for the first time or since what it said was preliminary
+    Attributes:
+        refused: Names of the request parts to leave out.
+        context_tokens: The context window for input and output. None if the endpoint doesn't say it.
+        output_tokens: The maximum length of an answer. None if the endpoint doesn't say it.
+        asked_at: When the endpoint was asked. None if it has to be asked, or asked again.
+    """
+
+    refused: frozenset[str] = frozenset()
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    asked_at: datetime | None = None
 
 
 class EndpointStore:
@@ -41,9 +48,9 @@ class EndpointStore:
         )
         if row is None:
             return EndpointFacts()
-        lasts = row["refused_at"] is not None and from_text(row["refused_at"]) + REFUSALS_LAST > self._clock()
+        is_recent = row["refused_at"] is not None and from_text(row["refused_at"]) + REFUSAL_LIFETIME > self._clock()
         return EndpointFacts(
-            frozenset(json.loads(row["refused"])) if lasts else frozenset(),
+            frozenset(json.loads(row["refused"])) if is_recent else frozenset(),
             row["context_tokens"],
             row["output_tokens"],
             from_text(row["asked_at"]) if row["asked_at"] else None,
@@ -59,7 +66,7 @@ class EndpointStore:
     async def learn_window(
         self, url: str, model: str, context_tokens: int | None, output_tokens: int | None, asked_at: datetime | None
     ) -> None:
-        """Keep how much the endpoint says that the model reads and writes; asked_at None: it is to be asked again."""
+        """Store the token limits of a model. If `asked_at` is None, the endpoint will be asked again."""
         await self._database.write(
             "INSERT INTO endpoints (url, model, context_tokens, output_tokens, asked_at) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (url, model) DO UPDATE SET context_tokens = excluded.context_tokens,"

@@ -1,4 +1,4 @@
-"""The telling words of a question, and where they stand in a text; words are the same here as they are to the index."""
+"""Query terms: matches the telling words of a query in a text, with the same stemming as the index."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from memory.text.stemming import stem_of
 from memory.text.words import (
     BARE_WORD,
-    LONGEST_INDEXED,
-    MOST_TERMS,
+    MAX_INDEXED_CHARS,
+    MAX_TERMS,
     beginnings,
     between_function_words,
     has_gaps,
@@ -21,28 +21,31 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 class QueryTerms:
-    """What a question looks for. terms: the stems of its telling words; of Chinese pairs of letters."""
+    """The telling words of a query.
+
+    Attributes:
+        terms: The stems of the words, or pairs of characters in scripts without spaces.
+    """
 
     def __init__(self, question: str) -> None:
         words, languages = sought_parts(question)
         self._beginnings: dict[str, tuple[str, ...]] = {}
         self._pairs: dict[str, None] = {}
         starts: list[str] = []
-        for word in map(plain, words[:MOST_TERMS]):
+        for word in map(plain, words[:MAX_TERMS]):
             if has_gaps(word):
                 stem = stem_of(word)
                 self._beginnings[stem] = tuple(beginnings(word, languages))
-                # all forms begin as this one does, but for the last letter of the stem, which may be another
+                # All forms share this beginning. The last letter of the stem may differ.
                 starts += [word[: max(2, len(stem) - 1)], *self._beginnings[stem]]
             else:
                 self._pairs |= dict.fromkeys(pair for part in between_function_words(word) for pair in pairs_of(part))
-        self._starts = tuple(starts)  # most words of a text are passed by
+        self._starts = tuple(starts)  # A quick filter for the words of a text.
         self._known: dict[str, list[str]] = {}
         self.terms = (*self._beginnings, *self._pairs)
 
     def term_counts(self, text: str) -> dict[str, int]:
-        """How often each term stands in a text, of those that do."""
-        folded = plain(text[:LONGEST_INDEXED])
+        folded = plain(text[:MAX_INDEXED_CHARS])
         counts: dict[str, int] = {}
         if any(map(folded.__contains__, self._starts)):
             for word in (_ASCII_WORD if folded.isascii() else BARE_WORD).findall(folded):
@@ -55,9 +58,9 @@ class QueryTerms:
         return counts
 
     def positions(self, text: str) -> list[tuple[int, str]]:
-        """Where the terms stand in a text, and which, first to last."""
+        """Return the offset and the term of each occurrence in a text, in order."""
         made_plain = plain(text)
-        # a text whose length changes when it is made plain keeps its accents: positions must be right
+        # If folding changes the length, keep the accents, so that the offsets are right.
         folded = made_plain if len(made_plain) == len(text) else text.lower()
         matches = [
             (word.start(), term)

@@ -1,4 +1,4 @@
-"""Says what was noted, in one line with its buttons."""
+"""The notice about newly learned memories, with its buttons."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from memory.buttons import Notice, edit_button, share_button, undo_button
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.facts.fact_store import Learned
+    from memory.facts.fact_learner import Learned
 
 
-def noted(learned: Sequence[Learned], change: int | None, *, of_family: bool = False) -> list[Notice]:
-    """Return the notice of what was learned by one change; nothing if all of it was known.
+def learned_notices(learned: Sequence[Learned], change: int | None, *, of_family: bool = False) -> list[Notice]:
+    """Return the notice about the memories of one change. Empty if all were known.
 
     Args:
-        of_family: The owner can share it with the family.
+        of_family: Whether the owner can share memories with the family.
     """
     news = [item for item in learned if item.superseded is not None or not item.known]
     if not news or change is None:
@@ -35,7 +35,6 @@ def noted(learned: Sequence[Learned], change: int | None, *, of_family: bool = F
 
 
 def noted_text(learned: Learned) -> str:
-    """Return the line about one memory."""
     content, former = unstopped(learned.entry.content), learned.superseded
     if former is None:
         return _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(learned.entry.kind), content=content)

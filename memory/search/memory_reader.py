@@ -1,6 +1,7 @@
-"""What memory holds, read page by page: what fits several queries, every mention of a subject, what was said around.
+"""Paged reading for the recall tool, the commands and MCP clients.
 
-For a model that looks something up itself, and for the people who do.
+MemoryReader returns pages of results: the best hits of several queries, every mention of a subject, or the messages
+around one. It uses recall.py to select and rank hits.
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text, to_text
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
-from memory.search.formatting import CHUNK, Line, NoSuchPage, Paging, ResultPage, cut, excerpt, quotes_in, said_by
+from memory.search.formatting import (
+    LINES_PER_FETCH,
+    Line,
+    NoSuchPage,
+    Paging,
+    ResultPage,
+    cut,
+    excerpt,
+    quotes_in,
+    said_by,
+)
 from memory.search.search import SCORE, conditions, sources
 from memory.store.entry import TYPED_KINDS
 from memory.store.index import IN_PART, ROW, part_of, source_of
-from memory.text.sought import QueryTerms
+from memory.text.query_terms import QueryTerms
 from memory.text.words import mention_expressions
 
 if TYPE_CHECKING:
@@ -48,9 +59,13 @@ _ALWAYS = ("0001", "9999")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An exchange or an entry that speaks of a subject. row: of the index, of an exchange that of the first message.
+    """An exchange or an entry that mentions a subject.
 
-    whole: it holds all telling words of a subject. conversation None: an entry. day: on the chat's clock.
+    Attributes:
+        row: The row in the index. For an exchange, that of its first matching message.
+        whole: Whether it contains all telling words of a subject.
+        day: The day in the chat's time zone.
+        conversation: None for an entry.
     """
 
     row: int
@@ -65,10 +80,10 @@ class Mention:
 async def mentions(
     database: Database, owner: str | None, subjects: Sequence[str], only: Filter, zone: ZoneInfo
 ) -> list[Mention]:
-    """What speaks of one of the subjects, of one owner or of all; without subjects all there is.
+    """Return every mention of the subjects, by one owner or by all. Without subjects, return everything.
 
-    First what holds all words of a subject. Then group by group, each a conversation on a day, the one with the best
-    hit first, or without subjects the oldest; inside a group in the order of time.
+    Mentions that contain all words of a subject come first. They are grouped by conversation and day. The group with
+    the best hit comes first, or without subjects the oldest one, and each group is sorted by time.
     """
     owner_id = None
     if owner is not None:
@@ -92,11 +107,11 @@ async def mentions(
         f" FROM hits b LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2 {where} ORDER BY b.row",
         parameters,
     )
-    return _in_groups(_exchanges(rows, zone))
+    return _group(_merge_exchanges(rows, zone))
 
 
-def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
-    """Each entry, and each exchange once: as its first message that holds all words, or the first of all."""
+def _merge_exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
+    """Merge the rows of an exchange into its first message with all words, or its first message."""
     results: dict[tuple[bool, int], Mention] = {}
     for row in rows:
         at = from_text(row["created_at"])
@@ -119,10 +134,10 @@ def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
     return list(results.values())
 
 
-def _in_groups(mentions: Sequence[Mention]) -> list[Mention]:
+def _group(mentions: Sequence[Mention]) -> list[Mention]:
     groups: dict[tuple[object, ...], list[Mention]] = {}
     for mention in mentions:
-        # the entries are one group, whenever they were made
+        # All entries are one group, independent of their days.
         day = mention.day if mention.conversation is not None else None
         groups.setdefault((mention.whole, mention.conversation, day), []).append(mention)
     for group in groups.values():
@@ -144,14 +159,12 @@ class KindStats:
 
 
 class MemoryStats:
-    """Counts an owner's entries, and tells whose memory there is."""
-
     def __init__(self, database: Database, counter: TokenCounter) -> None:
         self._database = database
         self._counter = counter
 
     async def of(self, owner: str) -> list[KindStats]:
-        """The counts of each kind that there is, archived and superseded entries included."""
+        """Return the counts for each kind, including archived and superseded entries."""
         rows = await self._database.rows(
             "SELECT e.kind, e.content FROM entries e JOIN owners o ON o.id = e.owner_id"
             " WHERE o.name = ? AND e.deleted_at IS NULL",
@@ -164,45 +177,47 @@ class MemoryStats:
         return [KindStats(kind, entries[kind], tokens[kind]) for kind in sorted(entries)]
 
     async def sole_owner(self) -> str | None:
-        """Whose memory all of it is; None where it is several people's, or nobody's yet."""
+        """Return the name of the only owner, or None if there are several or none."""
         names = await self.owners(2)
         return names[0] if len(names) == 1 else None
 
     async def owners(self, most: int = 1_000) -> list[str]:
-        """Whose memory there is, the first one first."""
         rows = await self._database.rows("SELECT name FROM owners ORDER BY id LIMIT ?", (most,))
         return [row["name"] for row in rows]
 
 
-MOST_RESULTS = 30
-"""So many of the best hits of a query are on its pages: nearly all that are ranked, an exchange once."""
-LINE_CHARACTERS = 160
-"""How much of a message or an entry stands in a list."""
-MOST_BITS = 63
-"""Of the number of a message."""
-AROUND = 30
-"""So many messages before one and after it are read at the most."""
-AROUND_CHARACTERS = 1_000
-"""How much of each of them is shown; of the one itself as much as there is room for."""
+MAX_RESULTS = 30
+"""Maximum number of results across all pages of a query. Each exchange counts once."""
+MAX_LINE_CHARS = 160
+"""Characters of a message or an entry in a list."""
+MAX_ID_BITS = 63
+MAX_MESSAGES_AROUND = 30
+"""Messages to read before a message, and as many after it."""
+MAX_AROUND_CHARS = 1_000
+"""Characters of each surrounding message. The message itself may fill the page."""
 WHOLE = "These hold all words of a query:"
 SOME = "These hold only some of the words:"
-_BEFORE = f"SELECT * FROM spoken WHERE conversation_id = :conversation AND id < :id ORDER BY id DESC LIMIT {AROUND + 1}"
-_AFTER = f"SELECT * FROM spoken WHERE conversation_id = :conversation AND id > :id ORDER BY id LIMIT {AROUND + 1}"
+_LIMIT = MAX_MESSAGES_AROUND + 1
+_BEFORE = f"SELECT * FROM spoken WHERE conversation_id = :conversation AND id < :id ORDER BY id DESC LIMIT {_LIMIT}"
+_AFTER = f"SELECT * FROM spoken WHERE conversation_id = :conversation AND id > :id ORDER BY id LIMIT {_LIMIT}"
 _ONE = (
     "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id JOIN owners o ON o.id = c.owner_id"
     " WHERE m.id = ? AND o.name = ?"
 )
 
 
-class NothingThere(MnemeError):
-    """What was asked for is not there; the text says what to do."""
+class NoSuchMessage(MnemeError):
+    """The requested message does not exist. The text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is looked for, and how much of it is shown: the page (from 1) and its tokens.
+class ReadRequest:
+    """Filters and paging of a request.
 
-    prompt: what the asker has before them. What it quotes of a conversation as it would be shown is left out.
+    Attributes:
+        page: The page number, from 1.
+        tokens: Maximum tokens of the page.
+        prompt: The prompt of the model that asks. Exchanges that it quotes already are left out.
     """
 
     only: Filter
@@ -212,8 +227,6 @@ class Wanted:
 
 
 class MemoryReader:
-    """Reads memory for those who ask."""
-
     def __init__(self, recall: Recall, search: Search, database: Database, counter: TokenCounter) -> None:
         self._recall = recall
         self._search = search
@@ -221,14 +234,13 @@ class MemoryReader:
         self._counter = counter
 
     def zone(self, owner: str | None) -> ZoneInfo:
-        """On whose clock days and times are told."""
         return self._recall.formatter(owner).zone
 
-    async def search(self, queries: Sequence[str], owner: str, requested: Wanted) -> ResultPage | None:
-        """What fits the queries, the best of each first; before it, whole, the entries that have a query as their name.
+    async def search(self, queries: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
+        """Return a page of the best hits of the queries, alternating between them, or None without hits.
 
-        A long entry that alone is asked for has pages of its own. What is left out is counted in the first line.
-        None: nothing fits. Raises NoSuchPage.
+        Entries with a query as their name come first and in full. If the only query names a long entry, the pages are
+        those of the entry. The first line counts the results that were left out. Raises NoSuchPage.
         """
         paging = Paging(requested.tokens, self._counter)
         called = {
@@ -244,27 +256,30 @@ class MemoryReader:
                 return _page_of_entry(texts, requested.page, entry.name)
             lines += texts[:1]
         groups = [
-            await self._recall.recall(query, owner, requested.only, MOST_RESULTS, numbered=True) for query in queries
+            await self._recall.recall(query, owner, requested.only, MAX_RESULTS, numbered=True) for query in queries
         ]
-        unique = _once(hit for turns in zip_longest(*groups) for hit in turns if hit is not None)
+        unique = _deduplicate(hit for turns in zip_longest(*groups) for hit in turns if hit is not None)
         quoted = quotes_in(requested.prompt)
         unseen = [hit for hit in unique if hit.said not in quoted]
-        lines += [_line(hit) for hit in unseen if hit.hit.name is None or hit.hit.id not in called]
+        lines += [_format_result(hit) for hit in unseen if hit.hit.name is None or hit.hit.id not in called]
         left_out = len(unique) - len(unseen)
-        return await _listed(paging, lines, requested.page, f"({left_out} quoted to you already)" if left_out else "")
-
-    async def about_path(self, path: str, owner: str, requested: Wanted) -> ResultPage | None:
-        """The memories for a path. None: there are none."""
-        kinds = requested.only.kinds or TYPED_KINDS
-        results = await self._recall.semantic_scoped(owner, path, MOST_RESULTS, kinds)
-        return await _listed(
-            Paging(requested.tokens, self._counter), [_line(result) for result in results], requested.page
+        return await _page_of_lines(
+            paging, lines, requested.page, f"({left_out} quoted to you already)" if left_out else ""
         )
 
-    async def every(self, subjects: Sequence[str], owner: str, requested: Wanted) -> ResultPage | None:
-        """All that speaks of one of the subjects, a line each, by conversation and day; the first line counts it.
+    async def about_path(self, path: str, owner: str, requested: ReadRequest) -> ResultPage | None:
+        """Return a page of the memories for a path, or None without memories."""
+        kinds = requested.only.kinds or TYPED_KINDS
+        results = await self._recall.semantic_scoped(owner, path, MAX_RESULTS, kinds)
+        return await _page_of_lines(
+            Paging(requested.tokens, self._counter), [_format_result(result) for result in results], requested.page
+        )
 
-        Without subjects all that was said and noted, the oldest first. None: there is nothing. Raises NoSuchPage.
+    async def every(self, subjects: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
+        """Return a page of all mentions of the subjects, a line each, or None without mentions.
+
+        They are grouped by conversation and day, and the first line counts them. Without subjects everything is
+        returned, oldest first. Raises NoSuchPage.
         """
         mentions = await self._mentions(subjects, owner, requested.only)
         if not mentions:
@@ -277,44 +292,46 @@ class MemoryReader:
         has_both = 0 < whole < len(mentions)
 
         async def fetch(start: int) -> list[Line]:
-            chunk = mentions[start : start + CHUNK]
-            present = await self._present(chunk)
-            return [_mention(mention, hit, query_terms, formatter, has_both=has_both) for mention, hit in present]
+            chunk = mentions[start : start + LINES_PER_FETCH]
+            present = await self._read_hits(chunk)
+            return [
+                _format_mention(mention, hit, query_terms, formatter, has_both=has_both) for mention, hit in present
+            ]
 
         return await Paging(requested.tokens, self._counter).page(fetch, len(mentions), requested.page, f"{head}:")
 
     async def mentioning(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Hit]:
-        """The same, all of it, of one owner or of all: as hits, an exchange as its first message that speaks of it."""
-        return [hit for _, hit in await self._present(await self._mentions(subjects, owner, only))]
+        """Return all mentions as hits, by one owner or by all. An exchange is its first matching message."""
+        return [hit for _, hit in await self._read_hits(await self._mentions(subjects, owner, only))]
 
     async def _mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
         return await mentions(self._database, owner, subjects, only, self.zone(owner))
 
-    async def _present(self, mentions: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
-        """The mentions with what they are; what was forgotten meanwhile is not among them."""
+    async def _read_hits(self, mentions: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
+        """Return the mentions with their hits, without those that were forgotten since."""
         hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([mention.row for mention in mentions])}
         return [
             (mention, hits[key]) for mention in mentions if (key := (mention.turn, source_of(mention.row)[1])) in hits
         ]
 
     async def around(self, message: int, owner: str, tokens: int) -> Passage:
-        """What was said around a message, which is shown first of all, in at most `tokens`. Raises NothingThere."""
-        item = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MOST_BITS else None
+        """Return a message with as many surrounding messages as fit in `tokens`. Raises NoSuchMessage."""
+        item = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MAX_ID_BITS else None
         if item is None:
-            raise NothingThere(f"there is no message {message}: take a number that memory_recall has shown")
+            raise NoSuchMessage(f"there is no message {message}: take a number that memory_recall has shown")
         formatter = self._recall.formatter(owner)
         place = {"conversation": item["conversation_id"], "id": message}
         before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
-        room = tokens - self._counter.text(_rest("before", 9_999_999) + _rest("after", 9_999_999)) - 2
-        texts = {message: cut(_said(item, formatter), max(1, room), self._counter)}
+        room = tokens - self._counter.text(_more_hint("before", 9_999_999) + _more_hint("after", 9_999_999)) - 2
+        texts = {message: cut(_format_row(item, formatter), max(1, room), self._counter)}
         room -= self._counter.text(texts[message]) + 1
-        # what follows tells more than what went before; a side ends where a message does not fit
-        sides = {"after": iter(after[:AROUND]), "before": iter(before[:AROUND])}
+        # Take messages after it first, since they usually tell more. A side ends if a message doesn't fit.
+        sides = {"after": iter(after[:MAX_MESSAGES_AROUND]), "before": iter(before[:MAX_MESSAGES_AROUND])}
         counts = {"after": 0, "before": 0}
         while sides:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
-                text = _said(row, formatter, AROUND_CHARACTERS) if row is not None else ""
+                text = _format_row(row, formatter, MAX_AROUND_CHARS) if row is not None else ""
                 cost = self._counter.text(text) + 1
                 if row is None or cost > room:
                     del sides[side]
@@ -323,19 +340,21 @@ class MemoryReader:
                 texts[row["id"]] = text
                 counts[side] += 1
         lines = [texts[number] for number in sorted(texts)]
-        lines[:0] = [_rest("before", min(texts))] if len(before) > counts["before"] else []
-        lines += [_rest("after", max(texts))] if len(after) > counts["after"] else []
+        lines[:0] = [_more_hint("before", min(texts))] if len(before) > counts["before"] else []
+        lines += [_more_hint("after", max(texts))] if len(after) > counts["after"] else []
         read = [item, *before[: counts["before"]], *after[: counts["after"]]]
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
 
-def _mention(mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: HitFormatter, *, has_both: bool) -> Line:
+def _format_mention(
+    mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: HitFormatter, *, has_both: bool
+) -> Line:
     tier = (WHOLE if mention.whole else SOME,) if has_both else ()
     if mention.conversation is None:
-        text = formatter.entry(hit, query_terms, LINE_CHARACTERS)
+        text = formatter.entry(hit, query_terms, MAX_LINE_CHARS)
         return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
     at = hit.created_at.astimezone(formatter.zone)
-    wording = said_by(hit.source, hit.provenance, excerpt(hit.content, query_terms, LINE_CHARACTERS))
+    wording = said_by(hit.source, hit.provenance, excerpt(hit.content, query_terms, MAX_LINE_CHARS))
     return Line(
         f"- {at:%H:%M}, message {hit.id}: {wording}",
         hit.provenance,
@@ -343,31 +362,30 @@ def _mention(mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: Hit
     )
 
 
-def _said(row: Row, formatter: HitFormatter, most: int | None = None) -> str:
+def _format_row(row: Row, formatter: HitFormatter, most: int | None = None) -> str:
     text = " ".join(row["content"].split())
     text = text if most is None or len(text) <= most else f"{text[:most]}…"
     text_of_row = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
     return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {text_of_row}"
 
 
-def _rest(side: str, number: int) -> str:
+def _more_hint(side: str, number: int) -> str:
     return f"(more was said {side}: around={number})"
 
 
-def _once(results: Iterable[RecallResult]) -> list[RecallResult]:
-    """Each exchange and each entry once."""
+def _deduplicate(results: Iterable[RecallResult]) -> list[RecallResult]:
     return list(
         {(result.hit.turn_id, result.hit.turn_id or result.hit.id): result for result in reversed([*results])}.values()
     )[::-1]
 
 
-def _line(result: RecallResult) -> Line:
+def _format_result(result: RecallResult) -> Line:
     return Line(f"- {result.text}", result.provenance, result.hit.id if result.hit.name is not None else None)
 
 
-async def _listed(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
+async def _page_of_lines(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
     async def fetch(start: int) -> Sequence[Line]:
-        return lines[start : start + CHUNK]
+        return lines[start : start + LINES_PER_FETCH]
 
     return await paging.page(fetch, len(lines), number, head) if lines or head else None
 
