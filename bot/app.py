@@ -268,7 +268,7 @@ def _assemble(
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     # A reply that is still to be written must not be written after /forget all
-    memory.forgetting.also(memory.turns.drop_owed)
+    memory.forgetting.also(memory.turns.drop_deferred)
     graph = create_lightrag(settings) if settings.lightrag_url is not None else None
     if graph is not None:
         stack.push_async_callback(graph.close)
@@ -363,7 +363,7 @@ def _assemble(
             Indexing(graph, embedding.wake if embedding is not None else None),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
-        owe=memory.turns.owe,
+        owe=memory.turns.defer,
     )
     speech = create_speech(settings, stack)
     queues = SessionQueues(memory.sessions)

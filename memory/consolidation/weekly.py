@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from config.texts import N_, _, in_line, ngettext, unstopped
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
-from memory.store.decay import MOST_REINFORCED
+from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import (
-    MOST_RECORDED,
+    MAX_RECORDED_RUNS,
     PRIORITY_RANK,
     TYPED_KINDS,
     Author,
@@ -27,7 +27,7 @@ from memory.store.entry import (
     Operation,
     Priority,
 )
-from memory.store.entry_rows import CURRENT, LIVE, entries_where, known_owner
+from memory.store.entry_rows import CURRENT, LIVE, entries_where, find_owner_id
 from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
@@ -122,7 +122,7 @@ class WeeklyConsolidation:
         return [row["name"] for row in rows]
 
     async def run(self, owner: str) -> Plan:
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await find_owner_id(self._database, owner)
         # what is shared stays as it was shared
         unshared = f"e.kind IN ({_KINDS}) AND {LIVE} AND e.shared_at IS NULL"
         where = f"e.owner_id = ? AND {unshared} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
@@ -206,10 +206,10 @@ def _joined(group: Sequence[Entry]) -> Entry:
         group[0],
         priority=min((entry.priority for entry in group), key=PRIORITY_RANK.__getitem__),
         subject=next((entry.subject for entry in group if entry.subject), None),
-        reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in group)),
+        reinforcement_count=min(MAX_REINFORCEMENTS, sum(entry.reinforcement_count for entry in group)),
         last_reinforced_at=max(entry.last_reinforced_at for entry in group),
-        success_count=min(MOST_RECORDED, sum(entry.success_count for entry in group)),
-        failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in group)),
+        success_count=min(MAX_RECORDED_RUNS, sum(entry.success_count for entry in group)),
+        failure_count=min(MAX_RECORDED_RUNS, sum(entry.failure_count for entry in group)),
     )
 
 

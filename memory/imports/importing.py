@@ -30,7 +30,7 @@ from memory.imports.telegram import TelegramReader
 from memory.imports.whatsapp import WhatsAppReader
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Kind, NewEntry, Operation
-from memory.store.entry_rows import known_owner, owner_number
+from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class ForeignImport:
                 await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
 
     async def _known(self, owner: str) -> _Known:
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await find_owner_id(self._database, owner)
         known: _Known = {}
         for row in await self._database.rows(
             "SELECT * FROM imported WHERE owner_id = ? AND NOT undone ORDER BY id", (owner_id,)
@@ -294,7 +294,7 @@ async def _require_standing(read: Callable[..., Awaitable[Iterable[object]]], re
 async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piece: Piece) -> None:
     first, last = to_text(piece.messages[0].at), to_text(piece.messages[-1].at)
     if piece.begins:
-        owner_id = await owner_number(connection, writing.session.owner)
+        owner_id = await get_or_create_owner_id(connection, writing.session.owner)
         cursor = await connection.execute(
             "INSERT INTO conversations (session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?)",
             (writing.session.id, owner_id, first, last),

@@ -18,7 +18,7 @@ from memory.facts.fact import Doubt, Excerpt
 from memory.log.sessions import message_of
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Operation
-from memory.store.entry_rows import known_owner
+from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import forgotten_words
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def request_learning(database: Database, owner: str) -> int:
         " AND NOT i.undone AND i.learning_tries = 0 AND i.learned_through <"
         " (SELECT max(m.id) FROM messages m WHERE m.conversation_id = i.conversation_id)"
         " ORDER BY c.ended_at DESC LIMIT ?)",
-        (TRIES, await known_owner(database, owner), NEWEST),
+        (TRIES, await find_owner_id(database, owner), NEWEST),
     )
 
 

@@ -18,7 +18,7 @@ from memory.imports.items import (
     LeftOut,
     digest_of,
 )
-from memory.store.entry_rows import LONGEST_CONTENT
+from memory.store.entry_rows import MAX_CONTENT_CHARS
 from memory.text.validity import valid_text
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def pieces(
             )
         if isinstance(item, LeftOut):
             report.left_out[item.what] += 1
-        elif isinstance(item, ImportedMemory) and len(item.text) > LONGEST_CONTENT:
+        elif isinstance(item, ImportedMemory) and len(item.text) > MAX_CONTENT_CHARS:
             report.left_out[CANT_BE_KEPT] += 1
         elif item.source_id in seen:
             report.known += 1

@@ -16,8 +16,8 @@ from memory.log.sessions import GUEST, Address
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_of
 from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
-from memory.store.effects import keep_causes
-from memory.store.entry_rows import owner_number
+from memory.store.effects import record_causes
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.notices import keep_notice
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Reminders:
         if Address.of(session_id).channel == GUEST:  # nothing is ever said there unasked
             raise MemoryRefused(_("I can't remind anybody in a chat that I am no member of: ask me in private."))
         async with self._database.transaction() as connection:
-            number = await owner_number(connection, owner)
+            number = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
             rule = wish.rule
             when = (rule.repeat, rule.first.isoformat(), rule.zone.key, ",".join(map(str, rule.days)))
@@ -125,7 +125,7 @@ class Reminders:
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note)
-            await keep_causes(connection)
+            await record_causes(connection)
             return await _get(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
@@ -142,7 +142,7 @@ class Reminders:
         """Set a reminder that was offered, to be told in the session that says yes."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, (ReminderState.OFFERED,))
-            owner_id = await owner_number(connection, owner)
+            owner_id = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, owner_id, ReminderState.WAITING, now_text(self._clock))
             next_at = reminder.next_at
             if next_at is None or next_at <= self._clock():
@@ -180,7 +180,7 @@ class Reminders:
             "UPDATE reminders SET state = ?, next_at = ?, failures = 0 WHERE id = ?",
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
-        await keep_causes(connection)
+        await record_causes(connection)
         return await _get(connection, reminder.owner, reminder.id)
 
 

@@ -13,9 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
-from memory.store.data_lock import only_runner
+from memory.store.data_lock import lock_data_dir
 from memory.store.schema import unreadable
-from memory.store.snapshots import close_up, counted, file_copies, format_of, local_state, require_sound, sync
+from memory.store.snapshots import (
+    counted,
+    file_copies,
+    format_of,
+    local_state,
+    merge_write_ahead_log,
+    require_sound,
+    sync,
+)
 from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, extract, opened, stays_inside
 from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
@@ -126,7 +134,7 @@ class Restore:
 
     @contextlib.contextmanager
     def _alone(self, *, replace: bool) -> Iterator[None]:
-        with only_runner(self._folder):
+        with lock_data_dir(self._folder):
             if self.occupied and not replace:
                 raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")
             try:
@@ -166,7 +174,7 @@ class Restore:
 
     def _set_aside(self) -> Path:
         if self._database.exists():
-            close_up(self._database)
+            merge_write_ahead_log(self._database)
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
         aside = self._folder / f"before-restore-{moment}"
         aside.mkdir(mode=0o700)
