@@ -46,7 +46,7 @@ from memory.access import AccessList
 from memory.clock import system_clock
 from memory.consolidation.capture_review import CaptureReview
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import PATIENCE, ConsolidationService
+from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR, ConsolidationService
 from memory.consolidation.extractor import Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.errors import StoreError
@@ -304,7 +304,7 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, setup.quiet, memory.jobs, tasks)
-    background_seconds = settings.consolidation_timeout * PATIENCE
+    background_seconds = settings.consolidation_timeout * BACKGROUND_TIMEOUT_FACTOR
     review = CaptureReview(
         memory.database,
         memory.ledger,
