@@ -1,4 +1,4 @@
-"""Judgement of what was captured from a message, after its turn: candidates become memories, corrections are settled.
+"""Judgement of captures from a message, after its turn: candidates become memories, corrections are settled.
 
 Candidates aren't stored. If one is never judged, because the process ended or the model failed, the consolidation reads
 the message again. A correction is stored already. Its `proposal` names the entries that it has put aside, which stay
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_LATER_MESSAGES = 3
-"""Number of messages after the judged one that the model sees, since they may retract it."""
+"""Number of later messages in the prompt, since they may retract the judged message."""
 MAX_CLAIMS = 8
 _IS_PENDING = "e.proposal IS NOT NULL AND e.unconfirmed IS NULL AND e.superseded_by IS NULL"
 
@@ -193,7 +193,7 @@ class CaptureReview:
         verdicts: dict[int, CaptureVerdict],
         known: Sequence[Entry],
     ) -> _Written:
-        """Apply the verdicts. Corrections are settled as a part of their own change, candidates are a new one."""
+        """Apply the verdicts. Corrections are settled in the change that stored them, candidates in a new one."""
         done = _Written()
         count = len(heard.candidates)
         settled = [(entry, verdicts[at]) for at, entry in enumerate(stored, count) if at in verdicts]
@@ -319,7 +319,7 @@ async def _superseded(change: Change, former: Entry, entry: Entry) -> Entry:
 
 
 def _typed(new: NewEntry, verdict: CaptureVerdict, capture: Captured, former: Entry | None) -> NewEntry:
-    """Return an entry with the kind that the model has chosen, unless it replaces another and keeps that one's kind."""
+    """Return an entry with the kind that the model has chosen, unless it replaces another entry and keeps its kind."""
     if verdict.kind is None or former is not None:
         return new
     kind, priority = verdict.kind, new.priority if verdict.kind == new.kind else None

@@ -1,6 +1,6 @@
 """Compression of MEMORY.md by a model if selecting entries can't keep it within its limit (S2).
 
-This happens if a model has added lines of its own. Lines that people typed are never compressed.
+This happens if a model has added lines without an entry. Lines that people typed are never compressed.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Forget:
 @dataclass(frozen=True, slots=True)
 class ConsolidationAnswer:
     history_entry: str | None
-    memory_update: str | None  # None: no change of MEMORY.md
+    memory_update: str | None  # if None, MEMORY.md doesn't change
     facts: tuple[Fact, ...] = ()
     forget: tuple[Forget, ...] = ()
     is_whole: bool = True  # the answer is complete
@@ -62,7 +62,7 @@ class ConsolidationAnswer:
 
     @property
     def cited_through(self) -> int:
-        """Return the number of the last message that its facts cite, or 0 if there is none."""
+        """Return the number of the last message that its facts cite, or 0."""
         numbers = (fact.citation.message for fact in self.facts if fact.citation is not None)
         return max((number for number in numbers if number is not None), default=0)
 

@@ -19,7 +19,7 @@ class Unread:
     """The parts of one conversation by their keys, from the first try to those in the background.
 
     Attributes:
-        cut_off: Parts whose answer was truncated. Their halves are sent instead.
+        cut_off: Parts with a truncated answer. Their halves are sent instead.
         of_halves: The halves of such parts.
         told: Parts that have a history entry already.
     """

@@ -51,7 +51,7 @@ _MERGED = N_("merged as duplicates: {contents}")
 _ARCHIVED = N_("archived as faded: {contents}")
 _PROMOTED = N_("promoted as recurring: {contents}")
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
-# Entries whose consolidation was undone are not consolidated again.
+# Undone changes of the consolidation are not repeated.
 _TAKEN_BACK = (
     "SELECT entry_id FROM changes"
     f" WHERE owner_id = ? AND operation = '{Operation.CONSOLIDATE}' AND undone_at IS NOT NULL"
@@ -64,7 +64,7 @@ _FILLERS = frozenset({"a", "an", "the", "user"})
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Duplicates: the strongest entry, and the others, whose names become its aliases."""
+    """Duplicates: the strongest entry, and the others, which give it their names as aliases."""
 
     kept: Entry  # after the merge: with the counts of all and their highest priority
     others: tuple[Entry, ...]

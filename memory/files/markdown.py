@@ -53,7 +53,7 @@ class MarkdownFiles:
         return moment.astimezone(self._zone_of(owner))
 
     async def move(self, former: str, present: str) -> None:
-        """Move the files of an owner whose name changes. Raises StoreError."""
+        """Move the files of an owner to the folder of their new name. Raises StoreError."""
         try:
             await asyncio.to_thread(_move, self.folder(former), self.folder(present))
         except OSError as error:
@@ -243,7 +243,7 @@ def _take_out(path: Path, line: str) -> None:
 
 
 def text_of(path: Path, errors: str = "replace") -> str:
-    """Return the text of a file, or an empty string if there is none. Raises StoreError."""
+    """Return the text of a file, or an empty string if it doesn't exist. Raises StoreError."""
     try:
         # An editor may have saved bytes that are not UTF-8.
         return path.read_text(encoding="utf-8", errors=errors).removeprefix("\ufeff")

@@ -34,7 +34,7 @@ class ChatGptReader:
             yield from map(_conversation, source.items(name, "item"))
 
 
-def _conversation(data: Any) -> Item:  # as JSON has it
+def _conversation(data: Any) -> Item:  # parsed JSON
     if not isinstance(data, dict) or not isinstance(data.get("mapping"), dict):
         raise ValueError("a conversation has no messages")
     source_id = data.get("conversation_id") or data.get("id")

@@ -41,7 +41,7 @@ def _memories(source: ImportSource) -> list[tuple[str, str]]:
     ]
 
 
-def _conversation(data: Any) -> Item:  # as JSON has it
+def _conversation(data: Any) -> Item:  # parsed JSON
     if not isinstance(data, dict) or not isinstance(data.get("chat_messages"), list):
         raise ValueError("a conversation has no messages")
     messages = tuple(message for said in data["chat_messages"] if (message := _message(said)) is not None)
@@ -50,7 +50,7 @@ def _conversation(data: Any) -> Item:  # as JSON has it
     return ImportedConversation(data["uuid"], messages)
 
 
-def _message(data: Any) -> ImportedMessage | None:  # as JSON has it
+def _message(data: Any) -> ImportedMessage | None:  # parsed JSON
     if not isinstance(data, dict) or data.get("sender") not in ("human", "assistant"):
         return None
     blocks = data.get("content")
@@ -65,7 +65,7 @@ def _is_said(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") in ("text", "voice_note")
 
 
-def _remembered(data: Any) -> Iterator[ImportedMemory]:  # as JSON has it
+def _remembered(data: Any) -> Iterator[ImportedMemory]:  # parsed JSON
     if not isinstance(data, dict):
         raise ValueError("memories are not as Claude writes them")
     projects = data.get("project_memories")

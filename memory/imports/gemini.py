@@ -37,7 +37,7 @@ class GeminiReader:
             yield from map(_exchange, source.items(name, "item"))
 
 
-def _exchange(record: Any) -> Item:  # as JSON has it
+def _exchange(record: Any) -> Item:  # parsed JSON
     if not isinstance(record, dict):
         raise ValueError("a prompt is no object")  # A ValueError, since the file's content is wrong.
     if not _GEMINI.search(f"{record.get('header')} {record.get('products')}"):

@@ -235,7 +235,7 @@ def format_left_out(report: ImportReport) -> list[str]:
 
 
 def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
-    """Return the reader for a file. Raise ImportRefused if there is none.
+    """Return the reader for a file. Raise ImportRefused for an unknown format.
 
     Args:
         zone: The time zone of times without one.

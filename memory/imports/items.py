@@ -56,7 +56,7 @@ class ImportedMemory:
 
     @property
     def source_id(self) -> str:
-        """Return an id of the text, since memories have none of their own."""
+        """Return an id that is derived from the text."""
         return f"memory {digest_of(self.text)}"
 
 
@@ -105,7 +105,7 @@ def digest_of(*texts: str) -> str:
 
 
 def moment_of(value: object) -> datetime:
-    """Parse an ISO 8601 date, in UTC if it names no zone. Raises ValueError if it is none or out of range."""
+    """Parse an ISO 8601 date, in UTC if it has no zone. Raises ValueError if it is invalid or out of range."""
     if not isinstance(value, str):
         raise ValueError("a date is missing")  # A ValueError, since the file's content is wrong.
     moment = datetime.fromisoformat(value)

@@ -121,7 +121,7 @@ def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
 
     Paths are those of ijson.parse, down to MAX_PATH_DEPTH. What is nested deeper has an empty path.
     """
-    import ijson  # at the first JSON document: most starts see none
+    import ijson  # Imported late, since few starts import a JSON document.
 
     paths: list[str] = [""]  # of the containers that are open, and of the current value in each
     try:
@@ -158,7 +158,7 @@ def values(file: IO[bytes], prefix: str) -> Iterator[Any]:
         for value in ijson.items(bounded, prefix, use_float=True, buf_size=CHUNK_BYTES):
             bounded.begin_value()
             yield value
-            del value  # only one value exists at a time
+            del value  # Keep only one value in memory.
     except ijson.JSONError as error:
         raise ValueError(str(error)) from error
 
@@ -167,12 +167,12 @@ class ValueBuilder:
     """Builds one value from events, such as a message, within the same limits."""
 
     def __init__(self) -> None:
-        from ijson.common import ObjectBuilder  # late, as above
+        from ijson.common import ObjectBuilder  # Imported late, as above.
 
         self._builder = ObjectBuilder()
         self._bytes = self._items = 0
 
-    def add(self, event: str, value: Any) -> None:  # as ijson gives it
+    def add(self, event: str, value: Any) -> None:  # as returned by ijson
         self._items += 1
         self._bytes += len(value) if isinstance(value, str) else 0
         if self._items > MAX_VALUE_ITEMS or self._bytes > MAX_VALUE_BYTES:

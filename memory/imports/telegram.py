@@ -60,7 +60,7 @@ def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> I
     yield from chat.rest()
 
 
-def _message(data: Any) -> ImportedMessage | LeftOut:  # as JSON has it
+def _message(data: Any) -> ImportedMessage | LeftOut:  # parsed JSON
     if data.get("type") != "message":
         return LeftOut(N_("notices of the messenger"))
     text = _text(data.get("rich_message", data.get("text"))).strip()

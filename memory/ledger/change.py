@@ -63,7 +63,7 @@ class Change:
     Attributes:
         before: The former row and names, as JSON, of each entry that was touched. None for a new entry.
         is_written: Whether MEMORY.md has the change's edit.
-        forgotten: Entries whose source words are marked as forgotten with this change.
+        forgotten: Entries to mark the source words of as forgotten.
         number: The number that `/undo` takes, once the change is committed.
     """
 
@@ -176,7 +176,7 @@ class Change:
         return await self._by_id(entry_id)
 
     async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
-        """Let an existing entry supersede `former`, whose new name has `word` and the date."""
+        """Let an existing entry supersede `former`. The new name of `former` contains `word` and the date."""
         await self._release_names(former)
         nature = _inherited_nature(former, entry.nature)
         await self._set(entry.id, {"subject": entry.subject or former.subject, "nature": nature})
@@ -244,7 +244,7 @@ class Change:
             if (former := await self._first(f"e.id = ? AND {CURRENT}", number)) is not None:
                 await self.supersede_by_known(former, await self._by_id(entry.id))
         if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
-            # An equal subject alone supersedes nothing, so this entry gets a subject of its own.
+            # An equal subject alone supersedes nothing, so this entry gets another one.
             await self._set(entry.id, {"subject": name_key(entry.name)})
         return await self._by_id(entry.id)
 

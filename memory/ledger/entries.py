@@ -59,7 +59,7 @@ class EntryStore:
     async def edit(self, owner: str, name: str, content: str) -> Entry:
         """Replace an entry's content by a text that its owner has typed. This confirms it and removes its quote.
 
-        Raises MemoryRefused, also for a workflow, whose steps would no longer match.
+        Raises MemoryRefused, also for a workflow, since its steps would no longer match.
         """
         async with self._ledger.change(owner, Operation.WRITE, Author.USER) as change:
             entry = await change.find(name)
@@ -118,7 +118,7 @@ class EntryStore:
         return await self._where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)
 
     async def get(self, owner: str, name: str) -> Entry:
-        """Return the entry with that name or alias. Raise MemoryRefused with similar names if there is none."""
+        """Return the entry with that name or alias. Raise MemoryRefused with similar names if nothing is found."""
         return await find(self._database.rows, await find_owner_id(self._database, owner), name)
 
     async def holder(self, owner: str, name: str) -> Entry | None:

@@ -147,7 +147,7 @@ class Ledger:
                 " (PARTITION BY owner_id ORDER BY id DESC) AS age FROM changes WHERE entry_id = 0) WHERE age > ?)",
                 (before, STORED_VERSIONS),
             )
-            # An entry whose successor is deleted points to itself, so that it stays superseded.
+            # If its successor is deleted, an entry points to itself, so that it stays superseded.
             await connection.execute(
                 "UPDATE entries SET superseded_by = id WHERE superseded_by IN"
                 " (SELECT id FROM entries WHERE deleted_at < ?)",
@@ -215,7 +215,7 @@ class Ledger:
             ) from error
 
     async def _put(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
-        """Write a recorded edit. Return False if a person has edited the file in the meantime, whose edit wins."""
+        """Write a recorded edit. Return False if a person has edited the file first. That edit wins."""
         written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
         # An edit that lost must not be undone later, so its record is deleted.
         settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"

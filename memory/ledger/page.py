@@ -55,7 +55,7 @@ class Page:
         return line in (await self.text()).split("\n")
 
     async def exchange(self, line: str, new: str | None) -> None:
-        """Replace a line, or delete it if the new one is None or there is no room for it."""
+        """Replace a line, or delete it without a new one or without room for it."""
 
         def exchanged(text: str) -> str:
             lines = text.split("\n")
@@ -159,7 +159,7 @@ def appending(part: str) -> Callable[[str], str]:
 def replacing(part: str, replacement: str) -> Callable[[str], str]:
     """Return a function that replaces `part` in a text.
 
-    An empty replacement also deletes the line if nothing else is left in it. The function raises MemoryRefused unless
+    An empty replacement also deletes the line if it becomes empty. The function raises MemoryRefused unless
     the part occurs exactly once.
     """
 

@@ -126,7 +126,7 @@ class Undo:
     async def undo(
         self, owner: str, number: int | None = None, *, entry: int | None = None, is_withdrawal: bool = False
     ) -> Undone | None:
-        """Undo the change with that number, or the newest one. Return None if there is none.
+        """Undo the change with that number, or the newest one. Return None if it doesn't exist.
 
         In MEMORY.md, the change's lines are deleted and those that it has replaced are restored. Other edits of the
         file stay, and so does a line of the change that a person has edited since. A new memory is deleted even if the

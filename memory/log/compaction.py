@@ -132,7 +132,7 @@ class CompactionService:
         tokens = float(self.counter.messages(messages, model))
         if not self.counter.calibrated(model):
             tokens = max(tokens, sum(len(message.content) for message in messages) / CHARS_PER_TOKEN)
-        # S0's overhead is meant for large windows.
+        # S0 assumes a large window.
         return tokens + min(PROMPT_OVERHEAD_TOKENS, threshold // 2)
 
     async def _archive(self, session: Session, transcript: Transcript, cut: int) -> Compacted | None:

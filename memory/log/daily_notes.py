@@ -49,7 +49,7 @@ class DailyNotes:
         self._files = files
         self._zone_of = zone_of
         self._copies = copies
-        # Turns whose note is in the file but not recorded in the database, which refused the write.
+        # Turns with a note in the file that the database refused to record.
         self._noted: set[int] = set()
 
     async def settle(self, owner: str) -> None:

@@ -38,14 +38,14 @@ async def messages_around(database: Database, message_id: int | None) -> list[Me
 
 
 class QuotedMessages:
-    """Looks up quotes in the log for programs that have no conversation of their own."""
+    """Looks up quotes in the log for programs without a conversation."""
 
     def __init__(self, database: Database, search: Search) -> None:
         self._database = database
         self._search = search
 
     async def around(self, quote: str, owner: str) -> list[Message]:
-        """Return the messages around a typed message that contains `quote`, or an empty list if there is none."""
+        """Return the messages around a typed message that contains `quote`, or an empty list."""
         only = Filter(kinds=(MESSAGE_KIND,))
         for hit in await self._search.find(quote, owner, only=only, limit=MAX_CANDIDATES):
             if hit.provenance is Provenance.TYPED and is_quoted_from(quote, hit.content):

@@ -1,6 +1,6 @@
 """Summaries with two passages: the user's own conversation, and the turns with texts of others.
 
-Only the first one may be in a system message. Both are stored as one text with a dividing line.
+Only the first passage may be in a system message. Both are stored as one text with a dividing line.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class FinishedTurn:
     started_at: datetime
     failure: str | None = None
     replaces_turn: int | None = None
-    written_entries: tuple[int, ...] = ()  # entries whose source is set to this turn
+    written_entries: tuple[int, ...] = ()  # entries that get this turn as their source
     activated: tuple[Activated, ...] = ()  # entries in its request
     recalled: tuple[int, ...] = ()  # messages in its request
     recalled_notes: tuple[int, ...] = ()  # entries recalled in its request or found by its tools

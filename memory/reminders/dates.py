@@ -84,7 +84,7 @@ def yearly_day(text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """A memory with a near date and the reminder for it. `ends` is None if the date is yearly."""
+    """A memory with a near date and the reminder for it. Yearly dates have no `ends`."""
 
     entry_id: int
     owner: str

@@ -117,7 +117,7 @@ class Tasks:
         return bool(await _hand_over(self._database, now, place, serves, put, tasks=True))
 
     async def waiting(self, session_id: str) -> list[tuple[int, TaskRun]]:
-        """Return the inbox ids and runs that wait in a session, for a channel whose inbox has only tasks."""
+        """Return the inbox ids and runs that wait in a session, for a channel with only tasks in its inbox."""
         rows = await self._database.rows(
             "SELECT id, payload, received_at FROM inbox WHERE session_id = ? AND state <> 'done' ORDER BY id",
             (session_id,),
@@ -171,7 +171,7 @@ def _due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str,
         f"{REMINDER_ROWS} LEFT JOIN sessions s ON s.id = r.session_id"
         " WHERE r.state = 'waiting' AND r.next_at <= :now AND substr(r.session_id, 1, length(:place)) = :place"
         " AND (r.task IS NOT NULL) = :tasks"
-        # whoever blocked the bot is told when they are back
+        # Reminders of users who blocked the bot wait until they are back.
         " AND coalesce(s.state, '') <> 'TERMINATED' ORDER BY r.next_at, r.id"
     )
     return query, {"now": to_text(now), "place": place, "tasks": tasks}

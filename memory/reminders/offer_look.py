@@ -1,7 +1,7 @@
 """Asks a model which near dates deserve an offer of a reminder, and for the text of the reminder.
 
 Code finds the dates, but only a model can judge if there is anything to do: a passport has to be renewed, a sick leave
-ends by itself. Without a judgement nothing is offered.
+just ends. Without a judgement nothing is offered.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Rule:
     days: tuple[int, ...] = ()  # weekdays of a weekly rule; Monday is 0
 
     def after(self, moment: datetime) -> datetime | None:
-        """Return the first time after `moment` in UTC, or None if there is none."""
+        """Return the first time after `moment` in UTC, or None after the last one."""
         since = max(self.first.date(), moment.astimezone(self.zone).date() - _DAY)
         comes = (self._on(day) for day in self._days_from(since))
         return next((at for at in comes if at > moment), None)

@@ -48,9 +48,9 @@ class OutgoingReply:
     reply_to: str | None = None
     preview_id: str | None = None  # the message to turn into the reply
     keyboard: Keyboard = ()
-    asker: str | None = None  # the only user who may press its buttons; None: the user of the chat or its admins
+    asker: str | None = None  # the only user who may press its buttons, if restricted to one
     silent: bool = False  # delivered without a notification sound
-    receiver: str | None = None  # the channel's id of the only user who sees it; None: the whole chat
+    receiver: str | None = None  # the channel's id of the only user who sees it, if restricted to one
 
 
 async def put_reply(
@@ -164,7 +164,7 @@ class Buttons:
             (row,) = await connection.execute_fetchall("SELECT pressed_by FROM buttons WHERE id = ?", (button.id,))
         if row[0] is None:
             return ClaimResult.TOO_LATE
-        # The same press may arrive again: an update whose handling was interrupted is handled once more.
+        # The same press may arrive again, since an interrupted update is handled again.
         return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
     async def left(self, reply: int) -> PlacedKeyboard:

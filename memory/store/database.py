@@ -145,7 +145,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, first: bool = False) -> AsyncIterator[aiosqlite.Connection]:
-        """Run the block in one transaction. With `first`, it goes before other waiting writes."""
+        """Run the block in one transaction. With `first`, it skips the queue of writes."""
         async with self._writing(first=first):
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
@@ -220,7 +220,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
-        """Open a connection whose reads all see the same commit, for long reads while others write."""
+        """Open a connection that always sees the same commit, for long reads during writes."""
         connection = await _connect(self.path, self._clock)
         try:
             with explained(self.path.name):
@@ -261,7 +261,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file, readable only by its owner. Raise StoreError if there is one that is empty."""
+    """Create the database file, readable only by its owner. Raise StoreError if an empty one exists."""
     if not path.exists():
         # Renamed into place, so that a killed start leaves no empty file, which would look like lost data.
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as made:

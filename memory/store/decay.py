@@ -31,10 +31,10 @@ TYPE_WEIGHTS: Mapping[str, float] = {
 HALF_LIFE_DAYS = 90.0
 """Days after which a memory that is not reinforced has half of its score (S4)."""
 THRESHOLD = 0.3
-"""Minimum score of a memory that is recalled unasked. S4 gives no value; a fact that was said once falls below this one
-after five months."""
+"""Minimum score of a memory that is recalled unasked. S4 gives no value. A fact without repetition falls below it after
+five months."""
 ARCHIVE_BELOW = 0.1
-"""The weekly consolidation archives memories with a lower score (S4): a fact that was said once after ten months."""
+"""The weekly consolidation archives memories with a lower score (S4): a fact without repetition after ten months."""
 MAX_REINFORCEMENTS = 1_000
 """The cap makes a memory that was used a lot fade within ten more half-lives."""
 

@@ -140,7 +140,7 @@ class Entry:
     quote: str | None = None  # the words of its source message that support it
     unconfirmed: str | None = None  # the reason, if unconfirmed: it can be found but is never recalled unasked
     valid_until: datetime | None = None  # the time from which it is history
-    # A `Proposal` as JSON: the effect of confirming it, or the entries that a confirmed one has provisionally replaced.
+    # A `Proposal` as JSON: the effect of confirming it. After that, the provisionally replaced entries.
     proposal: str | None = None
     shared_at: datetime | None = None  # since when the family may read it
     shared_by: str | None = None  # the name of the person who shared it
@@ -158,14 +158,14 @@ class NewEntry:
     """The values of an entry to add."""
 
     content: str
-    name: str | None = None  # None: generated from `stem` and the distinctive words of `topic` or the content
+    name: str | None = None  # by default generated from `stem` and the distinctive words of `topic` or the content
     stem: str = ""
     topic: str = ""
     kind: Kind | str = Kind.NOTE
     author: Author = Author.USER
     tags: tuple[str, ...] = ()
     scope: str | None = None
-    priority: Priority | None = None  # None: the default of the kind
+    priority: Priority | None = None  # by default that of the kind
     outcome: str | None = None  # how an episode ended
     steps: tuple[str, ...] = ()  # of a workflow, in order
     source_message_id: int | None = None

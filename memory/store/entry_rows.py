@@ -72,7 +72,7 @@ async def find_owner_id(database: Database, owner: str) -> int | None:
 
 
 async def get_or_create_owner_id(connection: aiosqlite.Connection, owner: str) -> int:
-    """Return the id of an owner, inserting a new row if needed. A chat whose id has changed keeps its owner."""
+    """Return the id of an owner, inserting a new row if needed. A chat keeps its owner when its id changes."""
     query = "SELECT id FROM owners WHERE name = ?"
     rows = list(await connection.execute_fetchall(query, (owner,)))
     if not rows:
@@ -97,7 +97,7 @@ async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
 
 
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
-    """Return the entry with that name, alias or number. Raise MemoryRefused with similar names if there is none."""
+    """Return the entry with that name, alias or number. Raise MemoryRefused with similar names if nothing is found."""
     entry = await holder(read, owner_id, name)
     if entry is not None:
         return entry

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FOLDERS = ("memory", "skills")
-"""Folders of a data directory whose files are copied. A backup has the same ones."""
+"""The copied folders of a data directory. A backup contains the same folders."""
 MAX_FILE_BYTES = 8 * 1024 * 1024
 """Larger files are not copied, since each change sends the whole file to the replica."""
 _FILES_PER_WRITE = 50

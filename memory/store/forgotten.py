@@ -189,7 +189,7 @@ async def mark_words(connection: aiosqlite.Connection, owner_id: int, batch: int
     """Mark the quote or the content of an entry in the log, or its whole source message if neither is found.
 
     Args:
-        batch: The change that marks them; its undo removes the marks. None for an undo, whose marks stay.
+        batch: The change that marks them; its undo removes the marks. None for an undo, which is final.
     """
     if entry.kind == Kind.ARCHIVE:
         return  # A summary has no source words.

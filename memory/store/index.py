@@ -39,7 +39,7 @@ _ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM"
 # Suffixes of the tables in which FTS5 stores an index.
 _SHADOWS = ("_data", "_idx", "_content", "_docsize", "_config")
 DERIVED = (*INDEXES, "vectors", "endpoints", "published")
-"""Tables whose content can be restored from elsewhere. Damaged ones are dropped and created again."""
+"""Tables that can be filled again from other data. Damaged ones are dropped and created again."""
 # Index, the view that it is built from, and the view's key.
 _SOURCES = (
     ("search", "searchable_entries", "id"),
@@ -50,7 +50,7 @@ _ROWS_PER_PROGRESS = 1_000
 
 _LAST_ROW = (1 << 63) - 1
 NEIGHBOURS = 2
-"""Number of preceding messages whose rows include a new message."""
+"""Number of preceding messages that include a new message in their index rows."""
 
 
 def part_of(owner_id: int | None) -> dict[str, object]:
@@ -74,7 +74,7 @@ async def touching_conversation(
     """Update the index around a write to the end of a conversation.
 
     Args:
-        last_turn: The first turn whose messages the write removes or hides. None for a write that only adds messages.
+        last_turn: The first turn that the write removes or hides. None for a write that only adds messages.
     """
     first = await _first_touched(connection, conversation_id, last_turn)
     where = "searchable_messages WHERE id IN (SELECT id FROM spoken WHERE conversation_id = ? AND id >= ?)"
@@ -188,7 +188,7 @@ def is_derived(table: str) -> bool:
 
 
 async def _first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:
-    """Return the id of the first message whose neighbours change with the end of the conversation."""
+    """Return the id of the first message with a row that includes messages at the end of the conversation."""
     rows = await connection.execute_fetchall(
         "SELECT id FROM spoken WHERE conversation_id = ? AND (? IS NULL OR turn_id < ?) ORDER BY id DESC LIMIT ?",
         (conversation_id, last_turn, last_turn, NEIGHBOURS),

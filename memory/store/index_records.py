@@ -54,7 +54,7 @@ def _lost_page(connection: sqlite3.Connection, index: str) -> str | None:
         f" FROM {index}_data WHERE {_IS_LEAF}"
     )
     for segment, page, header, length in leaves:
-        # The second number in a page's header is the offset of its word list, or the page's length if there is none.
+        # The second number in a page's header is the offset of its word list, or the page's length without a list.
         begins_words = isinstance(header, bytes) and int.from_bytes(header[2:], "big") < length
         if begins_words and (segment, page) not in known:
             return f"{index}: page {page} of segment {segment} isn't found by its words"

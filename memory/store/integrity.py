@@ -47,9 +47,9 @@ _LOGGED_PROGRESS_STEP = 0.1
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
     exists: bool
-    schema: int | None = None  # None: unreadable
+    schema: int | None = None  # None if it can't be read
     trouble: StoreError | None = None  # the reason why it can't be used
-    in_step: bool | None = None  # whether the search index matches the indexed rows; None: not checked
+    in_step: bool | None = None  # whether the search index matches the indexed rows, if checked
 
     @property
     def behind(self) -> bool:

@@ -18,7 +18,7 @@ Its last statement must create a table, not a view. Otherwise SQLite's integrity
 stray pages.
 """
 MIGRATIONS: tuple[Migration, ...] = (
-    # 47: the provider's data to send back with an answer, as JSON. The model without tools that a chat was told about.
+    # 47: the provider's data to send back with an answer, as JSON. The model without tools that a chat was notified of.
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
     # 48: the cost of a call as reported by the provider. `cost` is computed from its tokens.
     ("ALTER TABLE usage ADD COLUMN told_cost REAL",),
@@ -28,8 +28,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE INDEX entries_on_page ON entries (owner_id) WHERE line IS NOT NULL OR nature = 'vital'",
         "UPDATE entries SET archived_at = NULL WHERE archived_at IS NOT NULL AND superseded_by IS NULL",
     ),
-    # 50: positions of forgotten words in messages. `through` is the newest message at that time, `batch` the change
-    # that has marked them and whose undo removes the mark.
+    # 50: positions of forgotten words in messages. `through` is the newest message at that time, `batch` the
+    # marking change, which removes the mark when it is undone.
     (
         """CREATE TABLE forgotten (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

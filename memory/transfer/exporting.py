@@ -47,7 +47,7 @@ TABLES: dict[str, str | None] = {
     "forgotten": _OF_OWNER,
     "usage": _OF_SESSION,
     "inbox": _OF_SESSION,
-    # a chat can have changed its owner: the reply belongs to whom its turn belongs to
+    # By the turn, since the owner of a chat may have changed.
     "outbox": f"turn_id IN (SELECT id FROM turns WHERE {_OF_CONVERSATION}) OR turn_id IS NULL AND {_OF_SESSION}",
     "notices": _OF_OWNER,
     "reminders": _OF_OWNER,

@@ -223,7 +223,7 @@ def _as_row(value: object) -> Row:
 
 
 def _reminder_as_taken(row: Row) -> Row:
-    """Return the changed columns of a reminder. One whose message was in the outbox is due again."""
+    """Return the changed columns of a reminder. It is due again if its message was in the outbox."""
     again = {"state": ReminderState.WAITING.value, "next_at": row.get("told_for")}
     return {"outbox_id": None} | (again if row.get("state") == ReminderState.TELLING else {})
 

@@ -38,7 +38,7 @@ _MAX_COUNTS_BYTES = 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The number of imported rows, and descriptions of what was not imported."""
+    """The number of imported rows, and descriptions of the parts that were left out."""
 
     rows: int
     left_out: tuple[str, ...] = ()

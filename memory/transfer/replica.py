@@ -1,8 +1,8 @@
 """The replica of the database, written and read by Litestream, and its lease.
 
 The replica's location (a bucket, server or folder) contains `lease`, a database with one row, and a numbered folder for
-each machine that ever held the lease. A machine that takes over uses the next number, so that a former one that still
-runs never writes into the same folder. The Markdown files are in the database (memory/store/file_copies.py).
+each machine that ever held the lease. A machine that takes over uses the next number, so that a former machine that
+still runs never writes into the same folder. The Markdown files are in the database (memory/store/file_copies.py).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Replica:
                 raise
             log.warning(
                 "replica_unreachable", reason=error.loggable
-            )  # It was held by this machine. The lease is checked again later.
+            )  # This machine held it last. The lease is checked again later.
             return
         if lease is None:
             await self.take(None)

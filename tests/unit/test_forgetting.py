@@ -149,7 +149,7 @@ async def test_others_write_between_the_slices_and_the_index_stays_right(
     store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "MESSAGES_PER_WRITE", 3)
-    monkeypatch.setattr(erasure, "ROWS", 1)
+    monkeypatch.setattr(erasure, "ROWS_PER_WRITE", 1)
     for number in range(60):
         await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
     messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"
