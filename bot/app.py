@@ -192,7 +192,7 @@ async def open_app(
 
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
             # Litestream pauses during erasures. Otherwise its copies would keep the erased text
-            memory.traces.alone_by(replication.paused)
+            memory.traces.scrub_within(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()

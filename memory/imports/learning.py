@@ -94,7 +94,7 @@ class ImportLearning:
         self._limit = limit
 
     async def step(self) -> LearnedFromImport | None:
-        """Learn from the next conversation. Return None without one or without budget. Raises Postponed."""
+        """Learn from the next conversation. Return None if the queue or budget is empty. Raises Postponed."""
         wanted = await self._next()
         if wanted is None or await self._spent_today() >= self._limit:
             return None

@@ -63,7 +63,7 @@ class Change:
     Attributes:
         before: The former row and names, as JSON, of each entry that was touched. None for a new entry.
         is_written: Whether MEMORY.md has the change's edit.
-        forgotten: Entries to mark the source words of as forgotten.
+        forgotten: Entries with source words to mark as forgotten.
         number: The number that `/undo` takes, once the change is committed.
     """
 

@@ -55,7 +55,7 @@ class Page:
         return line in (await self.text()).split("\n")
 
     async def exchange(self, line: str, new: str | None) -> None:
-        """Replace a line, or delete it without a new one or without room for it."""
+        """Replace a line. Delete it if `new` is None or exceeds the file's limit."""
 
         def exchanged(text: str) -> str:
             lines = text.split("\n")

@@ -101,7 +101,7 @@ class Undo:
         self._erasures = erasures
         self._clock = clock
         self._copies = copies
-        erasures.after(self.finish)
+        erasures.add_recovery(self.finish)
 
     async def newest_of(self, entry: Entry) -> int | None:
         """Return the number of the newest change of an entry that is not undone."""

@@ -14,7 +14,7 @@ from memory.log.summaries import divided
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.forgotten import forgotten_words_of_session
-from memory.store.index import leave_session
+from memory.store.index import remove_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -200,7 +200,7 @@ class SessionService:
         """Delete a session and its log. Return True if it existed."""
         async with self._database.transaction() as connection:
             # First, since the index needs the text of removed rows.
-            await leave_session(connection, session_id)
+            await remove_session(connection, session_id)
             await connection.execute("DELETE FROM reminders WHERE session_id = ?", (session_id,))
             cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         return cursor.rowcount > 0

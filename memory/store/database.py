@@ -21,7 +21,7 @@ from memory.store.decay import decayed_score
 from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
 from memory.store.scope import has_tags, scope_matches
-from memory.store.snapshots import copy_database, local_state
+from memory.store.snapshots import copy_database, litestream_folder
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
 
@@ -318,7 +318,7 @@ async def _connect(
             "secure_delete = ON",  # Deleted content is overwritten in the file.
             f"cache_size = -{cache_kib}",
             # Also for the command line, which may open the database while the bot is replicated.
-            *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if local_state(Path(path)).exists() else ()),
+            *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if litestream_folder(Path(path)).exists() else ()),
         ):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:

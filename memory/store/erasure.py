@@ -143,15 +143,15 @@ class PendingErasures:
         self._unfinished: list[Forget] = []
         self._queue = asyncio.Lock()
 
-    def also(self, forget: Forget) -> None:
+    def add_place(self, forget: Forget) -> None:
         """Register another place to delete forgotten text from."""
         self._elsewhere.append(forget)
 
-    def after(self, finish: Forget) -> None:
+    def add_recovery(self, finish: Forget) -> None:
         """Register a function that completes interrupted deletions before each scrub."""
         self._unfinished.append(finish)
 
-    def alone_by(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
+    def scrub_within(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
         """Set the context that keeps other processes from reading the database during a scrub."""
         self._alone = alone
 

@@ -83,7 +83,7 @@ async def touching_conversation(
     await connection.execute(f"{_ENTER} {where}", (conversation_id, first))
 
 
-async def leave_session(connection: aiosqlite.Connection, session_id: str) -> None:
+async def remove_session(connection: aiosqlite.Connection, session_id: str) -> None:
     """Remove the messages of a session from the index before the session is deleted."""
     await connection.execute(
         f"{_LEAVE} searchable_messages WHERE id IN (SELECT m.id FROM spoken m"

@@ -39,12 +39,12 @@ def require_sound(path: Path) -> None:
         )
 
 
-def local_state(database: Path) -> Path:
+def litestream_folder(database: Path) -> Path:
     """Return the folder in which Litestream stores data to send, next to a database that it replicates."""
     return database.with_name(f".{database.name}-litestream")
 
 
-def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
+def count_rows(path: Path, tables: Iterable[str]) -> dict[str, int]:
     with _opened(path) as connection:
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         present = [table for table in tables if table in there]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
 from memory.files.markdown import locked
-from memory.store.snapshots import copy_database, counted, format_of, require_sound, sync
+from memory.store.snapshots import copy_database, count_rows, format_of, require_sound, sync
 from memory.transfer.archive import (
     DATABASE,
     FILES,
@@ -119,7 +119,7 @@ class Backup:
             manifest = Manifest(
                 made_at=now_text(self._clock),
                 schema_version=format_of(copy),
-                rows=counted(copy, TABLES),
+                rows=count_rows(copy, TABLES),
                 files=parts,
             )
             target.put(MANIFEST, manifest.model_dump_json(indent=1).encode())

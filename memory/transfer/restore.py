@@ -16,10 +16,10 @@ from memory.errors import StoreError
 from memory.store.data_lock import lock_data_dir
 from memory.store.schema import unreadable
 from memory.store.snapshots import (
-    counted,
+    count_rows,
     file_copies,
     format_of,
-    local_state,
+    litestream_folder,
     merge_write_ahead_log,
     require_sound,
     sync,
@@ -170,7 +170,7 @@ class Restore:
     def _present(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
         # Litestream's state belongs to the former database.
-        return [self._database, *side, local_state(self._database), self._files, self._skills]
+        return [self._database, *side, litestream_folder(self._database), self._files, self._skills]
 
     def _set_aside(self) -> Path:
         if self._database.exists():
@@ -199,7 +199,7 @@ class Restore:
 def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
     """Raise StoreError if the extracted database differs from the manifest."""
     require_sound(database)
-    if format_of(database) != manifest.schema_version or counted(database, TABLES) != manifest.rows:
+    if format_of(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
         raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
 
 
