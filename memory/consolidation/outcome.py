@@ -54,7 +54,6 @@ class Consolidated:
 
     @property
     def notices(self) -> list[Notice]:
-        """Return the notices for the user."""
         if self._sure or self.forgotten:
             lines = [Notice(self._changed, self._undo_buttons)]
         elif self.memory_changed:

@@ -73,7 +73,7 @@ class ImportSource:
         self._prefixes: dict[str, frozenset[str]] = {}
         self._is_closed = False
         self.has_too_complex = False
-        """Whether a JSON document exceeded the limits when its format was detected."""
+        """True if a JSON document exceeded the limits when its format was detected."""
 
     @property
     def names(self) -> list[str]:
@@ -205,7 +205,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
 
 
 def may_be_export(name: str, content: bytes) -> bool:
-    """Whether a file has an extension of an export, or is a zip file. Its content is not read yet."""
+    """Return True if a file is a zip file or has an extension of an export."""
     return Path(name).suffix.lower() in KINDS or zipfile.is_zipfile(io.BytesIO(content))
 
 

@@ -317,7 +317,6 @@ class Change:
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
 
     async def by_number(self, number: int) -> Entry | None:
-        """Return the entry with that id, or None if it was deleted."""
         return await self._first("e.id = ?", number)
 
     async def with_line(self, line: str) -> Entry | None:

@@ -46,7 +46,6 @@ class Page:
         return self.known_text
 
     async def edit(self, change: Callable[[str], str]) -> None:
-        """Change the text. Raises MemoryRefused."""
         text = change(await self.text())
         self._files.check_long_term(self.former or "", text)
         self.known_text = text

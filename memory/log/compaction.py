@@ -63,8 +63,6 @@ class CompactionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The result of a compaction."""
-
     removed: int
     kept: int
     archive_name: str | None  # None in a private talk, which has no archive

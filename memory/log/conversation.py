@@ -37,8 +37,6 @@ class Memory(Protocol):
 
 
 class InMemoryConversation:
-    """The messages of a conversation in order."""
-
     def __init__(self, count_tokens: Callable[[Iterable[Message]], int] | None = None) -> None:
         self._count_tokens = count_tokens or TokenCounter().messages
         self._messages: list[Message] = []
@@ -49,7 +47,6 @@ class InMemoryConversation:
             self._messages.append(message)
 
     def add_many(self, messages: Iterable[Message]) -> None:
-        """Append messages without others in between."""
         added = list(messages)
         with self._lock:
             self._messages += added

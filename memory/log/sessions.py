@@ -163,7 +163,6 @@ class SessionService:
         return bool(await self._database.value("SELECT private FROM sessions WHERE id = ?", (session_id,)))
 
     async def open_all(self, addresses: Iterable[Address]) -> None:
-        """Create the sessions of many chats in one write."""
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(_OPEN, [self._row(address) for address in addresses])
 

@@ -17,7 +17,6 @@ OF_OTHERS = "[From what others wrote:]"
 
 
 def joined(own: str | None, of_others: str | None) -> str:
-    """Join two passages."""
     return "\n\n".join([*([own] if own else []), *([f"{OF_OTHERS}\n{of_others}"] if of_others else [])])
 
 

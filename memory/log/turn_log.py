@@ -56,8 +56,6 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """The data of one commit."""
-
     session_id: str
     outcome: Outcome
     messages: list[Message]
@@ -112,7 +110,6 @@ class TurnLog:
                     del self._pending[0]
 
     async def drop_deferred(self) -> None:
-        """Drop the deferred turns, for /forget."""
         self._pending.clear()
 
     async def lost_private_talk(self, session_id: str) -> bool:

@@ -116,7 +116,6 @@ class NearDates:
         self._declined: set[tuple[int, date]] = set()
 
     def judge_by(self, look: OfferLook) -> None:
-        """Set the model that judges which dates deserve an offer."""
         self._look = look
 
     async def offer(self, is_wanted: Callable[[str], bool] = lambda _: True) -> int:

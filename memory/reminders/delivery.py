@@ -136,7 +136,7 @@ class Tasks:
 
 
 def is_task(payload: str) -> bool:
-    """Whether an item of the inbox is a task, and not an update of the channel."""
+    """Return True if an inbox row is a task and not an update of the channel."""
     return payload.startswith('{"task":')
 
 

@@ -98,7 +98,7 @@ class ReminderState(StrEnum):
 
 
 class TaskSound(StrEnum):
-    """Whether the answer to a task has a notification sound."""
+    """The notification sound of the answer to a task."""
 
     ALOUD = "aloud"
     QUIET = "quiet"

@@ -57,7 +57,6 @@ def line(reminder: Reminder) -> str:
 
 
 def buttons(reminder: Reminder) -> Keyboard:
-    """Return the buttons under a reminder."""
     number = reminder.id
     choices = [
         (_("Done"), f"/done_{number}"),

@@ -112,8 +112,6 @@ class PressedButton:
 
 
 class Buttons:
-    """The stored buttons of one channel."""
-
     def __init__(self, database: Database, channel: str) -> None:
         self._database = database
         self._channel = channel

@@ -121,7 +121,6 @@ class Database:
         return database
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
-        """Migrate to the newest format in one transaction."""
         newest = FIRST_FORMAT + len(migrations)
         version = await self.version()
         if version == newest:

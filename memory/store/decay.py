@@ -81,7 +81,6 @@ class Reinforcement:
         self._database = database
 
     async def recalled(self, entry_ids: Iterable[int]) -> None:
-        """Count one use of each entry."""
         used = [(MAX_REINFORCEMENTS, entry_id) for entry_id in entry_ids]
         if used:
             async with self._database.transaction() as connection:

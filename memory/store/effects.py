@@ -22,7 +22,6 @@ _causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())
 
 
 async def record_causes(connection: aiosqlite.Connection) -> None:
-    """Record the causes of a change, in its transaction."""
     if causes := _causes.get():
         await connection.executemany(
             "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, present())", [(cause,) for cause in causes]

@@ -80,8 +80,6 @@ class Mark:
 
 
 class ForgottenWords:
-    """The marks of one owner."""
-
     def __init__(self, marks: Sequence[Mark] = ()) -> None:
         self._marks = tuple(marks)
 

@@ -29,8 +29,6 @@ class PendingNotice:
 
 
 class PendingNotices:
-    """The notices of all owners, stored in the database."""
-
     def __init__(self, database: Database, notices_enabled: Callable[[str], bool] = lambda _: True) -> None:
         self._database = database
         self.tells = notices_enabled

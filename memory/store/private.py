@@ -23,8 +23,6 @@ EMPTY = "{}"
 
 
 class PrivateTalks:
-    """The private sessions and their database in memory."""
-
     def __init__(self, file: Database) -> None:
         self._file = file
         self._memory: Database | None = None

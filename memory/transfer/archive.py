@@ -114,7 +114,6 @@ class ZipTarget:
         self._check()
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a whole part. Raises TooLarge."""
         self._finish()
         self._archive.writestr(_entry(name), content)
         self._check()

@@ -230,7 +230,6 @@ def _make_empty(folder: Path, root: Path) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and its contents accessible only to their owner."""
     for path in (folder, *folder.rglob("*")):
         if path.exists():
             path.chmod(0o700 if path.is_dir() else 0o600)
