@@ -46,7 +46,7 @@ from memory.access import AccessList
 from memory.clock import system_clock
 from memory.consolidation.capture_review import CaptureReview
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import PATIENCE, ConsolidationService
+from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR, ConsolidationService
 from memory.consolidation.extractor import Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.errors import StoreError
@@ -192,7 +192,7 @@ async def open_app(
 
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
             # Litestream pauses during erasures. Otherwise its copies would keep the erased text
-            memory.traces.alone_by(replication.paused)
+            memory.traces.scrub_within(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
@@ -268,7 +268,7 @@ def _assemble(
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     # A reply that is still to be written must not be written after /forget all
-    memory.forgetting.also(memory.turns.drop_owed)
+    memory.forgetting.also(memory.turns.drop_deferred)
     graph = create_lightrag(settings) if settings.lightrag_url is not None else None
     if graph is not None:
         stack.push_async_callback(graph.close)
@@ -304,7 +304,7 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, setup.quiet, memory.jobs, tasks)
-    background_seconds = settings.consolidation_timeout * PATIENCE
+    background_seconds = settings.consolidation_timeout * BACKGROUND_TIMEOUT_FACTOR
     review = CaptureReview(
         memory.database,
         memory.ledger,
@@ -363,7 +363,7 @@ def _assemble(
             Indexing(graph, embedding.wake if embedding is not None else None),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
-        owe=memory.turns.owe,
+        owe=memory.turns.defer,
     )
     speech = create_speech(settings, stack)
     queues = SessionQueues(memory.sessions)

@@ -204,7 +204,7 @@ def _create_embedded(
     state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)
     server = EmbeddedServer(local, choice.weights, state=state)
     stack.push_async_callback(server.stop)
-    memory.traces.also(server.forget)
+    memory.traces.add_place(server.forget)
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key, server.why_lost)

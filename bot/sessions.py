@@ -180,7 +180,7 @@ class SessionRunner:
             queue.worker = asyncio.create_task(self._work(queue, session), name=f"session {address.session_id}")
 
     async def write_pending(self) -> None:
-        await self.turns.write_owed()
+        await self.turns.commit_deferred()
 
     async def prepare(self, arrivals: Sequence[Arrival]) -> None:
         """Prepare the arrivals of many sessions at once, given the newest one of each."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MnemeError, StoreError
-from memory.store.erasure import ROWS, make_nobodys, record_erasure
+from memory.store.erasure import ROWS_PER_WRITE, mark_for_erasure, record_erasure
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
@@ -67,21 +67,21 @@ class Forgetting:
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
         # Waiting messages are still sent, except for exports, which contain everything.
         gone = "(state <> 'waiting' OR id IN (SELECT outbox_id FROM documents))"
-        sent = f"SELECT id FROM outbox WHERE {gone} AND {sessions} LIMIT {ROWS}"
-        read = f"SELECT id FROM inbox WHERE state = 'done' AND payload <> '{{}}' AND {sessions} LIMIT {ROWS}"
+        sent = f"SELECT id FROM outbox WHERE {gone} AND {sessions} LIMIT {ROWS_PER_WRITE}"
+        read = f"SELECT id FROM inbox WHERE state = 'done' AND payload <> '{{}}' AND {sessions} LIMIT {ROWS_PER_WRITE}"
         mail = (
             f"DELETE FROM outbox WHERE id IN ({sent})",
             f"UPDATE inbox SET payload = '{{}}' WHERE id IN ({read})",
         )
         # Delete in slices first, so that the transaction that hides everything at once stays short.
         for statement in mail:
-            while await self._database.write(statement, (owner,)) == ROWS:
+            while await self._database.write(statement, (owner,)) == ROWS_PER_WRITE:
                 pass
         async with self._database.transaction() as connection:
             for statement in (*mail, f"DELETE FROM set_aside WHERE {sessions}"):
                 await connection.execute(statement, (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
-            await make_nobodys(connection, owner)
+            await mark_for_erasure(connection, owner)
             await record_erasure(connection)
         remaining: list[str] = []
         try:

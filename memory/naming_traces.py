@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import now_text
 from memory.files.markdown import locked, text_of, write_atomically
-from memory.store.entry_rows import known_owner
+from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import MASK, mark_spans
 from memory.text.query_terms import QueryTerms
 
@@ -58,7 +58,7 @@ class NamingTracer:
         """Mask the sentences of the log that contain the name, and the name in the files. This can't be undone."""
         terms = QueryTerms(name)
         found = [row for row in await self._find_messages(owner, terms) if not row[2]]
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await find_owner_id(self._database, owner)
         for start in range(0, len(found), MESSAGES_PER_READ):
             async with self._database.transaction() as connection:
                 for message, content, _is_masked in found[start : start + MESSAGES_PER_READ]:

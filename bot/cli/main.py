@@ -158,11 +158,11 @@ async def _run(settings: Settings) -> None:
     from bot.services import create_replica
     from bot.telegram.service import run_telegram
     from memory.clock import system_clock
-    from memory.store.data_lock import only_runner
+    from memory.store.data_lock import lock_data_dir
 
     raise_handle_limit()
     manager = ServiceManager.from_environment(os.environ)
-    with only_runner(settings.mneme_data_dir):
+    with lock_data_dir(settings.mneme_data_dir):
         if (replica := create_replica(settings, system_clock)) is not None:
             await replica.claim()  # Before a database is created here, which a replica would have to replace
         async with (

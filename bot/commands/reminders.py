@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.commands.command import CommandCall, WrongArgument, command
 from config.texts import N_, _, in_line
 from memory.reminders.reminder import ReminderState
-from memory.reminders.reminders import snooze_length
+from memory.reminders.reminders import parse_snooze
 from memory.reminders.wording import day_and_hour
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ReminderCommands:
     @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
     async def snooze(self, call: CommandCall) -> str:
         number = _parse_number(call)
-        length = snooze_length(call.argument.partition(" ")[2])
+        length = parse_snooze(call.argument.partition(" ")[2])
         reminder = await self.service.snooze(call.session.owner, number, length)
         if reminder.task is not None:
             return _("I will do this on {hour}: {text}", hour=_format_time(reminder), text=in_line(reminder.text))

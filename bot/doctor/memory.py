@@ -35,7 +35,7 @@ async def check_memory(context: DoctorContext) -> list[Finding]:
 async def _examined(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(context.database, patience=LOCK_TIMEOUT_SECONDS)
+        database = await Database.open(context.database, busy_timeout=LOCK_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
         services = MemoryServices(settings, database, TokenCounter(), context.clock)
         await services.preferences.load()

@@ -212,7 +212,7 @@ async def check_embeddings(context: DoctorContext) -> list[Finding]:
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
         if not context.state.usable:
             return [ok("embedder", text)]
-        database = await Database.open(context.database, patience=BUSY_TIMEOUT_SECONDS)
+        database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
         progress = await Vectors(database).progress(models.embedder.name)
         return [ok("embedder", f"{text}; {progress.done:,} of {progress.of:,} texts have their vectors")]
@@ -242,7 +242,7 @@ async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore
     opened = None
     if context.state.usable:
         with contextlib.suppress(StoreError):  # For example, the disk is full, which is another finding
-            opened = await Database.open(context.database, patience=BUSY_TIMEOUT_SECONDS)
+            opened = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
     try:
         yield EndpointStore(opened, context.clock) if opened is not None else None
     finally:

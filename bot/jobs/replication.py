@@ -19,7 +19,7 @@ from bot.tasks import BackgroundTasks
 from config.errors import ConfigurationError
 from config.waiting import Backoff
 from memory.errors import StoreError
-from memory.store.snapshots import local_state
+from memory.store.snapshots import litestream_folder
 from memory.transfer.replica import SETTINGS_ON_STDIN, ReplicaUnreachable, litestream
 
 if TYPE_CHECKING:
@@ -190,7 +190,9 @@ class Replication:
                 yield
             finally:
                 # The folder itself stays, since it shows other processes that Litestream does the checkpoints
-                await asyncio.to_thread(shutil.rmtree, local_state(self._database.path) / "ltx", ignore_errors=True)
+                await asyncio.to_thread(
+                    shutil.rmtree, litestream_folder(self._database.path) / "ltx", ignore_errors=True
+                )
 
     async def _keep_alive(self, socket: Path) -> None:
         backoff = Backoff(max_seconds=60)

@@ -25,7 +25,7 @@ from memory.search.formatting import excerpt
 from memory.search.memory_reader import MAX_RESULTS, ReadRequest
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
-from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
+from memory.store.entry_rows import MAX_CONTENT_CHARS, refuse_secret
 from memory.text.query_terms import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import stats_tool
@@ -107,7 +107,9 @@ class MemoryTools:
     async def memory_learn(
         self,
         context: ToolContext,
-        text: Annotated[str, Field(max_length=LONGEST_CONTENT, description="one fact about the user, in one sentence")],
+        text: Annotated[
+            str, Field(max_length=MAX_CONTENT_CHARS, description="one fact about the user, in one sentence")
+        ],
         quote: Annotated[
             str,
             Field(

@@ -1,1 +1,1 @@
-"""Making lasting memory of conversations, and tidying it."""
+"""Consolidation of conversations into memory, and the weekly cleanup."""

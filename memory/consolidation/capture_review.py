@@ -1,8 +1,8 @@
-"""Judges what was captured of a message, after its turn: candidates become memories, corrections are settled.
+"""Judgement of captures from a message, after its turn: candidates become memories, corrections are settled.
 
-Nothing of it is needed for safety. A candidate exists in no table: if it is never judged, because the program ended or
-the model failed, the consolidation of the conversation reads the same message again. A correction is stored already;
-what it has put aside is named in its `proposal`, and stays out of the prompts until a judgement has been written.
+Candidates aren't stored. If one is never judged, because the process ended or the model failed, the consolidation reads
+the message again. A correction is stored already. Its `proposal` names the entries that it has put aside, which stay
+out of the prompts until the judgement.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_LATER_MESSAGES = 3
-"""Messages after the judged one that the model sees: they may take back what it says."""
+"""Number of later messages in the prompt, since they may retract the judged message."""
 MAX_CLAIMS = 8
 _IS_PENDING = "e.proposal IS NOT NULL AND e.unconfirmed IS NULL AND e.superseded_by IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was found in one message.
+    """The captures from one message.
 
     Attributes:
         owner: The owner of the memory.
         content: The message, as typed.
         speaker: The sender's name in a group.
-        candidates: What may be a memory, and is stored nowhere.
-        stored: The ids of corrections and rules that are stored already.
-        change: The change that stored them.
+        candidates: Possible memories, not stored yet.
+        stored: Ids of corrections and rules that are stored already.
+        change: Number of the change that stored them.
     """
 
     owner: str
@@ -88,7 +88,7 @@ class _Written:
 
 @dataclass(eq=False)
 class CaptureReview:
-    """Asks a model about captures, and writes what it confirms. Without a capable model only what is certain."""
+    """Asks a model about captures and stores those that it confirms, or only certain ones without a reliable model."""
 
     database: Database
     ledger: Ledger
@@ -100,10 +100,10 @@ class CaptureReview:
     seconds: float
 
     async def judge(self, heard: Heard, turn_id: int | None = None) -> list[Notice]:
-        """Judge what was found in a message, and return what is to be told of it. Raises Postponed.
+        """Judge the captures from a message and return notices for the user. Raises Postponed.
 
         Args:
-            turn_id: The turn of the message, or None if only what is stored is to be judged.
+            turn_id: The turn of the message, or None to judge only stored corrections.
         """
         stored = await self._pending(heard.stored)
         message_id = await self._message_id(heard, turn_id, stored)
@@ -136,7 +136,7 @@ class CaptureReview:
         return [*learned_notices(written.learned, written.change, of_family=of_family), *lines]
 
     async def pending(self) -> list[Heard]:
-        """Return the stored corrections that no model has judged yet, by message."""
+        """Return the stored corrections that no model has judged yet."""
         entries = await entries_where(self.database.rows, f"{_IS_PENDING} ORDER BY e.id")
         return [Heard(entry.owner, entry.quote or entry.content, stored=(entry.id,)) for entry in entries]
 
@@ -154,7 +154,7 @@ class CaptureReview:
         return number
 
     async def _excerpt(self, owner: str, message_id: int) -> tuple[Excerpt, int, Message | None]:
-        """Return the talk around a message without forgotten words, its place from 1, and the message as it was."""
+        """Return the masked messages around a message, its number among them from 1, and the unmasked message."""
         forgotten = await forgotten_words(self.database.rows, owner)
         messages: list[Message] = []
         number, source, later = 0, None, 0
@@ -168,7 +168,7 @@ class CaptureReview:
         return Excerpt(messages, self.zone_of(owner)), number, source
 
     async def _keep_certain(self, heard: Heard, message_id: int) -> list[Notice]:
-        """Write what needs no judgement, where no model can judge."""
+        """Store the captures that need no judgement, if no model can judge."""
         certain = [
             capture
             for capture in heard.candidates
@@ -193,7 +193,7 @@ class CaptureReview:
         verdicts: dict[int, CaptureVerdict],
         known: Sequence[Entry],
     ) -> _Written:
-        """Write the verdicts: what settles a correction as a part of its change, and the candidates as another."""
+        """Apply the verdicts. Corrections are settled in the change that stored them, candidates in a new one."""
         done = _Written()
         count = len(heard.candidates)
         settled = [(entry, verdicts[at]) for at, entry in enumerate(stored, count) if at in verdicts]
@@ -216,7 +216,7 @@ class CaptureReview:
         return done
 
     async def _is_open(self, read: Read, message_id: int) -> bool:
-        """Return True if the message is still there, and no consolidation has taken it over or is about to."""
+        """Return True if the message still exists and is neither consolidated nor due for it."""
         return bool(
             await read(
                 "SELECT 1 FROM messages m JOIN conversations c ON c.id = m.conversation_id"
@@ -235,7 +235,7 @@ class CaptureReview:
         verdict: CaptureVerdict,
         known: Sequence[Entry],
     ) -> list[Learned]:
-        """Write a confirmed candidate. One that can't be understood alone is left to the consolidation."""
+        """Store a confirmed candidate, unless it is only understandable in context. The consolidation handles those."""
         replaced = await _holding(change, known, verdict.replaces)
         repeated = await _holding(change, known, verdict.repeats)
         text = verdict.text
@@ -271,9 +271,9 @@ class CaptureReview:
     async def _settle(
         self, change: Change, entry: Entry, verdict: CaptureVerdict, known: Sequence[Entry]
     ) -> list[Entry]:
-        """Apply a verdict to a correction that is stored, and return what holds again that it had put aside.
+        """Apply a verdict to a stored correction and return the entries that are restored.
 
-        Where the model is not sure of the correction, what it has put aside stays out, too: both at once would
+        If the model is not sure of the correction, the entries that it has put aside stay out, since both would
         contradict each other.
         """
         aside = [item for id_ in _put_aside_by(entry) if (item := await change.by_number(id_)) is not None]
@@ -305,13 +305,13 @@ def _put_aside_by(entry: Entry) -> tuple[int, ...]:
 
 
 async def _holding(change: Change, known: Sequence[Entry], places: Sequence[int]) -> list[Entry]:
-    """Return the known memories at some places that still hold, or are only put aside."""
+    """Return the known memories at `places` that are not superseded by now."""
     entries = [await change.by_number(known[at].id) for at in places]
     return [entry for entry in entries if entry is not None and entry.superseded_by is None]
 
 
 async def _superseded(change: Change, former: Entry, entry: Entry) -> Entry:
-    """Have an entry take the place of a memory, under the name that this has if it is a subject's."""
+    """Let an entry supersede a memory. It takes over the name if that memory has a subject."""
     if former.unconfirmed is not None:
         await change.propose(former, None, None)
     entry = await change.supersede_by_known(former, entry)
@@ -319,7 +319,7 @@ async def _superseded(change: Change, former: Entry, entry: Entry) -> Entry:
 
 
 def _typed(new: NewEntry, verdict: CaptureVerdict, capture: Captured, former: Entry | None) -> NewEntry:
-    """Return an entry with the kind that the model names, unless it takes over that of what it replaces."""
+    """Return an entry with the kind that the model has chosen, unless it replaces another entry and keeps its kind."""
     if verdict.kind is None or former is not None:
         return new
     kind, priority = verdict.kind, new.priority if verdict.kind == new.kind else None

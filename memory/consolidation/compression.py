@@ -1,6 +1,6 @@
-"""MEMORY.md made shorter by a model if the view of its entries can't keep it within its limit (S2).
+"""Compression of MEMORY.md by a model if selecting entries can't keep it within its limit (S2).
 
-That is so if a model wrote lines of its own. Lines that people typed are never compressed.
+This happens if a model has added lines without an entry. Lines that people typed are never compressed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-TRIES = 3
-"""How often the model is asked because a person edited the file during its answer."""
+MAX_TRIES = 3
+"""How often the model is asked if a person edits the file in the meantime."""
 WARNING_INTERVAL = timedelta(days=7)
-LEAST_KEPT = 0.5
-"""The part of the limit that a compression keeps at least."""
+MIN_KEPT_SHARE = 0.5
+"""Minimum size of the compressed file, as a share of the limit."""
 
 _TASK = """\
 You are a memory consolidation agent. The long-term memory below is too long ({size} bytes of {limit}). Write it anew \
@@ -48,11 +48,11 @@ _LOST_TYPED = N_("lines that you typed were lost")
 
 
 class Compression:
-    """Has a model compress a MEMORY.md.
+    """Compresses a MEMORY.md.
 
     Args:
         prompt: Asks the model for plain text.
-        limit: The bytes that the file may have.
+        limit: Maximum size of the file in bytes.
     """
 
     def __init__(self, prompt: PromptFn, ledger: Ledger, limit: int, clock: Clock = system_clock) -> None:
@@ -63,17 +63,17 @@ class Compression:
         self._warned: dict[str, datetime] = {}
 
     async def run(self, owner: str, deadline: float) -> str | None:
-        """Compress an owner's MEMORY.md if it is too long. Return a warning for the user, at most one a week.
+        """Compress an owner's MEMORY.md if it is too long. Return a warning for the user, at most once a week.
 
         Raises Postponed.
         """
-        for _try in range(TRIES):
+        for _try in range(MAX_TRIES):
             memory = await self._ledger.page(owner)
             if len(memory.encode()) <= self._limit:
                 return None
             typed = await self._ledger.typed_lines(owner, memory)
             if sum(len(line.encode()) + 1 for line in typed) >= self._limit:
-                return None  # nothing that a model may shorten would make it short enough
+                return None  # The typed lines alone are too long.
             text = await self._ask(memory, typed, deadline)
             if text is None:
                 return None
@@ -91,7 +91,7 @@ class Compression:
 
     async def _ask(self, memory: str, typed: Collection[str], deadline: float) -> str | None:
         typed_lines = f"\n## Typed by the User\n{_TYPED}" + "\n".join(typed) if typed else ""
-        task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * LEAST_KEPT))
+        task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * MIN_KEPT_SHARE))
         prompt = f"{task}{typed_lines}\n## Long-term Memory\n{memory}"
         try:
             completion = await answered(self._prompt, prompt, deadline, "compression_failed")
@@ -101,7 +101,7 @@ class Compression:
 
     async def _written(self, owner: str, memory: str, text: str) -> bool:
         async with self._ledger.change(owner, Operation.COMPRESS, Author.CONSOLIDATION) as change:
-            # a person was faster: what was compressed is not what the file says now
+            # A person has edited the file in the meantime.
             if storable(await change.page()) != memory:
                 return False
             await change.edit_file(lambda _: f"{text.strip()}\n")
@@ -123,15 +123,15 @@ class Compression:
 
 
 def why_refused(memory: str, text: str, limit: int, typed: Collection[str]) -> str | None:
-    """Why a compressed text is not taken, to be translated; None where it is. limit: bytes."""
+    """Return an untranslated reason to refuse a compressed text, or None. `limit` is in bytes."""
     lines = {line.strip() for line in text.splitlines()}
     size = len(text.strip().encode())
     if not size:
         return _EMPTY
     if size >= len(memory.strip().encode()):
         return _NOT_SHORTER
-    # one line that is repeated is no text that was kept
-    if sum(len(line.encode()) + 1 for line in lines) < limit * LEAST_KEPT:
+    # Repeated lines count once.
+    if sum(len(line.encode()) + 1 for line in lines) < limit * MIN_KEPT_SHARE:
         return _TOO_SHORT
     if any(line.strip() not in lines for line in typed):
         return _LOST_TYPED

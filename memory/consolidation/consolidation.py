@@ -1,7 +1,7 @@
-"""Consolidation: what happened becomes history, long-term memory and facts (S2).
+"""Consolidation: conversations become history entries, long-term memory and facts (S2).
 
-One queue for the whole process. Nothing that a model writes destroys what was known: what it learned is checked against
-what was said, and each new line of a rewritten MEMORY.md is a fact like any other.
+There is one queue for the whole process. A model's answer never replaces memory directly: facts are checked against the
+conversation, and each new line of a rewritten MEMORY.md is treated as a fact.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PATIENCE = 4
-"""In the background, where nobody waits, the model has this many times as long for each part."""
+BACKGROUND_TIMEOUT_FACTOR = 4
+"""In the background the model has this many times the timeout for each part."""
 SUBJECT_WORDS = 4
-"""Words of a line that stand for its subject, where a model named none."""
-MOST_REVIEWED = 12
-"""Facts that waited for a second look and are looked at in one request."""
+"""Number of words of a line that become its subject if the model has named none."""
+MAX_REVIEWED = 12
+"""Maximum number of unchecked facts that are reviewed in one request."""
 
 _WAITING = f"e.unconfirmed = '{Doubt.NOT_CHECKED}'"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be consolidated. through: the id of the last message that is due, be it spoken or not."""
+    """The messages to consolidate. `through` is the id of the last message that is due, which may not be spoken."""
 
     conversation_id: int
     owner: str
@@ -68,7 +68,7 @@ class Job:
 
 @dataclass(eq=False)
 class ConsolidationService:
-    """Consolidates conversations, one at a time, a long one part by part. What is due survives a restart."""
+    """Consolidates one conversation at a time, a long one in parts. Pending work survives a restart."""
 
     database: Database
     sessions: SessionService
@@ -78,14 +78,14 @@ class ConsolidationService:
     compression: Compression
     history: HistoryFiles
     clock: Clock
-    timeout: float  # seconds for the model's answer while somebody waits
-    enabled: bool = True  # whether memory is kept at all
+    timeout: float  # seconds for the model's answer while the user waits
+    enabled: bool = True  # whether there is a memory at all
     _queue: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    # what answers that were cut off left, by conversation
+    # The remains of truncated answers, by conversation.
     _unread: dict[int, Unread] = field(default_factory=dict, init=False)
 
     async def mark_current_due(self, session: Session) -> int | None:
-        """The current conversation of a session is to be consolidated; its id, None where there is nothing to do."""
+        """Mark the current conversation of a session as due. Return its id, or None if there is nothing to do."""
         due = (await self.sessions.transcript(session.id)).conversation_id if self.enabled else None
         if due is not None:
             await self.mark_due(due)
@@ -95,7 +95,7 @@ class ConsolidationService:
         return await self.sessions.clear_messages(session.id)
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
-        """All messages of a conversation, or those before one of them, are to be consolidated; also after a restart."""
+        """Mark the messages of a conversation as due, all of them or those before `before_message`."""
         if self.enabled:
             await self.database.write(
                 "UPDATE conversations SET consolidation_due = coalesce((SELECT max(id) FROM messages"
@@ -104,7 +104,7 @@ class ConsolidationService:
             )
 
     async def pending(self) -> list[tuple[int, str]]:
-        """The conversations with something to consolidate, oldest first, each with its owner."""
+        """Return the ids and owners of conversations that are due, oldest first."""
         rows = await self.database.rows(
             "SELECT c.id, o.name FROM conversations c JOIN owners o ON o.id = c.owner_id"
             " WHERE c.consolidation_due > c.consolidated_through ORDER BY c.id"
@@ -112,22 +112,22 @@ class ConsolidationService:
         return [(row["id"], row["name"]) for row in rows]
 
     async def run(self, conversation_id: int) -> Consolidated | None:
-        """Consolidate all that is due of a conversation, with patience; None when nothing is due. Raises Postponed."""
+        """Consolidate a conversation in the background. Return None if nothing is due. Raises Postponed."""
         async with self._queue:
             return await self._run(conversation_id, None)
 
     async def leave(self, conversation_id: int) -> None:
-        """Have what is due of a conversation stand in the history as it was said, and ask no model about it."""
+        """Copy the due messages of a conversation to the history without asking a model."""
         job = await self._job(conversation_id)
         if job is not None:
             await self._keep_raw(job, job.messages, f"conversation {conversation_id} to {job.through}")
             await self._mark_done(conversation_id, job.through)
 
     async def first_try(self, conversation_id: int) -> Consolidated | None:
-        """Consolidate what is due of a conversation, as far as that goes within the timeout.
+        """Consolidate a conversation within the timeout and leave the rest to `run`.
 
-        When the queue is long, somebody waits for the model or the disk is full (None), no usable answer came
-        (`fell_back`) or not all of it was read (`is_left`), the rest is left to `run`.
+        Return None if the queue is long, a user needs the model or the disk is full. In the result, `fell_back` is set
+        if there was no usable answer, `is_left` if messages remain.
         """
         deadline = _now() + self.timeout
         try:
@@ -142,14 +142,14 @@ class ConsolidationService:
             log.info("consolidation_left_to_background", conversation=conversation_id)
             return None
         except (OSError, StoreError):
-            # a full disk, say: the conversation ends all the same, and what it said stays due
+            # The disk may be full. The conversation ends anyway, and its messages stay due.
             log.exception("consolidation_left_to_background", conversation=conversation_id)
             return None
         finally:
             self._queue.release()
 
     async def _run(self, conversation_id: int, deadline: float | None) -> Consolidated | None:
-        """Consolidate a conversation part by part. deadline None: nobody waits, and this is the last try."""
+        """Consolidate a conversation in parts. Without a deadline, this is the last try."""
         job = await self._job(conversation_id)
         if job is None:
             return None
@@ -163,7 +163,7 @@ class ConsolidationService:
             if not _has_substance(part):
                 await self._mark(job, part, waiting)
                 continue
-            memory = await self.writer.page(job.owner)  # read inside the queue
+            memory = await self.writer.page(job.owner)  # Read while holding the queue.
             answer = await self.extractor.extract(part, job.owner, memory, self._until(deadline))
             if not await self._is_kept(conversation_id):
                 return None
@@ -175,15 +175,15 @@ class ConsolidationService:
                 await self._mark(job, part, waiting)
                 continue
             if answer.lacks_facts and not answer.facts and unread.halve(part, waiting):
-                continue  # nothing is written of it
-            # all parts of a conversation are one action, and so one /undo
+                continue  # Nothing is stored yet.
+            # One /undo takes back all parts of a conversation.
             written = await self._write(
                 job, part, unread.new_of(part, answer), memory, self._until(deadline), continues
             )
             continues = written.changes[0] if written.changes else continues
             done = (done or Consolidated()) + written
             if answer.history_entry is None and part.key not in unread.told:
-                # an answer can be of use without an entry for the history, and what was said leaves one all the same
+                # The answer has no history entry, so the messages themselves become one.
                 await self._keep_raw(job, part.messages, part.key)
             read = unread.leave(part, answer, waiting)
             await self._mark(job, read, waiting)
@@ -194,7 +194,7 @@ class ConsolidationService:
         return await self._compressed(job.owner, done, deadline)
 
     async def _is_kept(self, conversation_id: int) -> bool:
-        """Return False if the user had everything forgotten meanwhile: then nothing of it is written."""
+        """Return False if the conversation was forgotten in the meantime."""
         query = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
         return await self.database.value(query, (conversation_id,)) is not None
 
@@ -204,8 +204,8 @@ class ConsolidationService:
         return done + Consolidated(warning=await self.compression.run(owner, self._until(deadline)))
 
     def _until(self, deadline: float | None) -> float:
-        """Until when one step may take, on the loop's clock."""
-        return deadline if deadline is not None else _now() + self.timeout * PATIENCE
+        """Return the deadline of one step, on the loop's clock."""
+        return deadline if deadline is not None else _now() + self.timeout * BACKGROUND_TIMEOUT_FACTOR
 
     async def _job(self, conversation_id: int) -> Job | None:
         about = await self.database.row(
@@ -233,7 +233,7 @@ class ConsolidationService:
         await self.history.append(job.owner, self.clock(), raw_fallback(messages), f"raw {key}")
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:
-        """A part's result is on disk. A crash before this line repeats it: history and facts know what they have."""
+        """Record that a part is done. After a crash before this, the part is repeated, which adds nothing twice."""
         through = part.through if waiting else job.through
         if through is not None:
             await self._mark_done(job.conversation_id, through)
@@ -247,7 +247,7 @@ class ConsolidationService:
     async def _write(
         self, job: Job, part: Part, answer: ConsolidationAnswer, memory: str, deadline: float, continues: int | None
     ) -> Consolidated:
-        """Check what a model made of a part, and write what of it holds. memory: the MEMORY.md that it was shown."""
+        """Check a model's answer about a part and store what is confirmed. `memory` is the MEMORY.md in its prompt."""
         owner, zone = job.owner, self.extractor.zone_of(job.owner)
         lines = _new_lines(memory, answer.memory_update)
         stated = [line for line in lines if not any(same_words(line, fact.text) for fact in answer.facts)]
@@ -259,7 +259,7 @@ class ConsolidationService:
         if answer.history_entry is not None:
             stamp = f"[{self.clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
-            # forgotten while the model was asked
+            # Words may have been forgotten while the model was asked.
             forgotten = await forgotten_words(self.database.rows, owner)
             entry = forgotten.masked_text(entry, part.messages[-1].created_at)
             await self.history.append(owner, self.clock(), entry, part.key)
@@ -269,7 +269,7 @@ class ConsolidationService:
         return written + Consolidated(len(part.messages))
 
     async def review(self) -> list[tuple[str, Consolidated]]:
-        """Look at what waits for a second look, in the background; what came of it by owner. Raises Postponed."""
+        """Check unchecked facts in the background and return the results by owner. Raises Postponed."""
         async with self._queue:
             rows = await self.database.rows(
                 "SELECT DISTINCT o.name FROM entries e JOIN owners o ON o.id = e.owner_id"
@@ -278,14 +278,14 @@ class ConsolidationService:
             return [(row["name"], await self._review(row["name"], self._until(None))) for row in rows]
 
     async def _review(self, owner: str, deadline: float) -> Consolidated:
-        """Look at an owner's oldest facts that no model has looked at yet, conversation by conversation."""
+        """Check an owner's oldest unchecked facts, one conversation after the other."""
         where = f"{_WAITING} AND o.name = ? ORDER BY e.id LIMIT ?"
-        waiting = await entries_where(self.database.rows, where, (owner, MOST_REVIEWED))
+        waiting = await entries_where(self.database.rows, where, (owner, MAX_REVIEWED))
         done = Consolidated()
         while waiting:
             messages = await messages_around(self.database, waiting[0].source_message_id)
             numbers = {message.id for message in messages}
-            # what came from the same stretch is looked at together
+            # Facts from nearby messages are checked together.
             together = [entry for entry in waiting if entry is waiting[0] or entry.source_message_id in numbers]
             waiting = [entry for entry in waiting if entry not in together]
             facts = [_fact_of(entry) for entry in together]
@@ -293,7 +293,7 @@ class ConsolidationService:
             excerpt = Excerpt(messages, self.extractor.zone_of(owner))
             checked, _ = await self.checker.check(facts, excerpt, memories, deadline)
             pairs = zip(together, checked, strict=True)
-            # what nobody could look at goes on waiting
+            # The others stay unchecked.
             settled = [(entry, fact) for entry, fact in pairs if fact.doubt is not Doubt.NOT_CHECKED]
             if settled:
                 done += await self.writer.settle(owner, settled)
@@ -301,7 +301,7 @@ class ConsolidationService:
 
 
 def _new_lines(memory: str, update: str | None) -> list[str]:
-    """The lines of a rewritten MEMORY.md that it does not have yet: each is a fact that cites nothing (S2)."""
+    """Return the new lines of a rewritten MEMORY.md. Each is a fact without a citation (S2)."""
     existing = {_plain_line(line) for line in memory.splitlines()}
     lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines())
     return [line for line in lines if line and line not in existing and not line.startswith("#")]
@@ -322,7 +322,7 @@ def _fact_of(entry: Entry) -> Fact:
 
 
 def _has_substance(part: Part) -> bool:
-    """Whether the user says anything in a part; a mere "yes" says what it says yes to."""
+    """Return True if the user says anything in a part. A "yes" to a question counts."""
     messages = part.messages
     speaks = any(m.role is Role.USER and not is_small_talk(m.content) for m in messages)
     affirmable = (at for at in range(len(messages)) if may_be_affirmed(messages, at))

@@ -1,4 +1,4 @@
-"""What a model answers to a consolidation: read as far as it goes, and only then believed (S2)."""
+"""A tolerant parser for a model's answer to a consolidation request (S2)."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from memory.messages import Completion
 
-MOST_FACTS = 12
-"""Facts of one consolidation (more is rarely memory and often noise)."""
-LONGEST_FACT = 300
-LONGEST_QUOTE = 500
-FEWEST_WORDS = 4
-"""A fact of fewer words is shown with its subject."""
-LONGEST_SUBJECT = 80
-LONGEST_ENTRY = 2_000
-LONGEST_UPDATE = 100_000
-# what a model may make of a conversation: rules are the user's own to set, in their own words
+MAX_FACTS = 12
+"""Maximum number of facts per answer. More are usually noise."""
+MAX_FACT_CHARS = 300
+MAX_QUOTE_CHARS = 500
+MIN_FACT_WORDS = 4
+"""A shorter fact gets its subject in front."""
+MAX_SUBJECT_CHARS = 80
+MAX_HISTORY_ENTRY_CHARS = 2_000
+MAX_UPDATE_CHARS = 100_000
+# Kinds that a model may extract. Only users set rules, in their own words.
 _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
 
-# beginnings of objects at which an answer is looked for: of a hundred thousand each would take its time
-_MOST_OBJECTS = 50
+# Maximum number of opening braces at which parsing is tried.
+_MAX_OBJECTS = 50
 _NOTHING = frozenset(("", "null", "none", "unknown", "n/a", "-"))
-# what the prompt's own example holds: a model that repeats it has said nothing
+# Placeholders from the prompt's example, which some models repeat.
 _PLACEHOLDER = re.compile(r"<[^<>]*>")
 _WRAPPERS = frozenset(("result", "response", "answer", "output", "data", "memory", "consolidation"))
 _FIELDS = ("history_entry", "memory_update", "facts", "forget")
@@ -44,7 +44,7 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """What the user no longer wants remembered: by its subject, or by its line in MEMORY.md."""
+    """A request to forget a subject or a line of MEMORY.md."""
 
     subject: str | None
     line: str | None
@@ -53,34 +53,31 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationAnswer:
-    """A usable answer."""
-
     history_entry: str | None
-    memory_update: str | None  # None: MEMORY.md stays as it is
+    memory_update: str | None  # if None, MEMORY.md doesn't change
     facts: tuple[Fact, ...] = ()
     forget: tuple[Forget, ...] = ()
-    is_whole: bool = True  # all of it was read, so nobody is asked again for what is missing
-    # it was cut off before its facts came to their end
-    lacks_facts: bool = field(default=False, compare=False)
+    is_whole: bool = True  # the answer is complete
+    lacks_facts: bool = field(default=False, compare=False)  # the answer was cut off before the end of its facts
 
     @property
     def cited_through(self) -> int:
-        """Return the number of the last message that its facts cite, or 0 if they cite none by number."""
+        """Return the number of the last message that its facts cite, or 0."""
         numbers = (fact.citation.message for fact in self.facts if fact.citation is not None)
         return max((number for number in numbers if number is not None), default=0)
 
 
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
-    """The answer in a completion; None when it holds none that is usable."""
-    # the first usable object among whatever text surrounds it
+    """Return the answer in a completion, or None if there is no usable one."""
+    # Try every JSON object in the text first.
     for candidate in _objects(completion.text):
         if (answer := _checked(candidate, is_whole=completion.is_whole)) is not None:
             return answer
-    # then the fields one by one, where nothing holds them together
+    # Then fields without an object around them.
     fields = _fields(completion.text)
     if (answer := _checked(fields, is_whole=completion.is_whole)) is not None:
         return replace(answer, lacks_facts=not answer.is_whole and _ends_before_facts(fields))
-    # else what json-repair makes of one that is broken or was cut off
+    # Then repair an object that is broken or was cut off.
     repaired, is_closed = _repaired(completion.text)
     answer = _checked(repaired, is_whole=completion.is_whole and is_closed)
     if answer is None or answer.is_whole:
@@ -89,15 +86,15 @@ def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
 
 
 def _ends_before_facts(result: object) -> bool:
-    """Return True if the facts of an answer that was cut off may be the last that it says, or are missing."""
+    """Return True if the facts of a truncated answer are missing or its last field, and so may be incomplete."""
     names = [*result] if _is_object(result) else []
     return "facts" not in names[:-1]
 
 
 def _objects(text: str) -> Iterator[object]:
-    # strict=False: models write line breaks into strings as they are
+    # strict=False allows unescaped line breaks in strings.
     decoder, at = json.JSONDecoder(strict=False), text.find("{")
-    for _ in range(_MOST_OBJECTS):
+    for _ in range(_MAX_OBJECTS):
         if at < 0:
             return
         end = at + 1
@@ -110,12 +107,12 @@ def _objects(text: str) -> Iterator[object]:
 
 
 def _fields(text: str) -> dict[str, object]:
-    """Return the fields of an answer without braces: each a value of JSON, or the rest of its line."""
+    """Parse an answer without braces. Each value is JSON or the rest of its line."""
     decoder = json.JSONDecoder(strict=False)
     results: dict[str, object] = {}
     first = _FIELD.search(text)
     if first is None or "{" in text[: first.start() + 1]:
-        return results  # an object that is broken, which a repair reads better
+        return results  # A broken object, which is better repaired.
     for match in _FIELD.finditer(text):
         start = match.end()
         try:
@@ -127,10 +124,10 @@ def _fields(text: str) -> dict[str, object]:
 
 
 def _repaired(text: str) -> tuple[object, bool]:
-    """What can be read of an object that is none, and whether it comes to its end."""
+    """Repair a broken object. Return it, and whether it is complete."""
     from json_repair import repair_json
 
-    # a bracket behind the last quotation mark: otherwise the text ends within a string or a field
+    # Without a bracket after the last quotation mark, the text ends inside a string or a field.
     is_closed = re.search(r"[}\]]", text.rpartition('"')[2]) is not None
     try:
         result: object = repair_json(text[max(0, text.find("{")) :], return_objects=True, skip_json_loads=True)
@@ -141,7 +138,7 @@ def _repaired(text: str) -> tuple[object, bool]:
     )
     if is_closed or not _is_object(result) or not result:
         return result, is_closed
-    # what a repair closes in an answer that was cut off was never said
+    # The repair closes the last value of a truncated answer, which is incomplete.
     *others, (name, last) = result.items()
     return {**dict(others), **({name: last[:-1]} if isinstance(last, list) else {})}, False
 
@@ -155,9 +152,9 @@ def _checked(result: object, *, is_whole: bool) -> ConsolidationAnswer | None:
         update = "\n".join(update)
     facts = (fact for fact in map(_fact, _items(result.get("facts"))) if fact is not None)
     answer = ConsolidationAnswer(
-        _text(result.get("history_entry"), LONGEST_ENTRY),
-        _text(update, LONGEST_UPDATE),
-        tuple(itertools.islice(facts, MOST_FACTS)),
+        _text(result.get("history_entry"), MAX_HISTORY_ENTRY_CHARS),
+        _text(update, MAX_UPDATE_CHARS),
+        tuple(itertools.islice(facts, MAX_FACTS)),
         tuple(forget for forget in map(_forget, _items(result.get("forget"))) if forget is not None),
         is_whole,
     )
@@ -166,7 +163,7 @@ def _checked(result: object, *, is_whole: bool) -> ConsolidationAnswer | None:
 
 
 def _unwrapped(result: object) -> object:
-    """The object inside `{"result": {...}}`."""
+    """Return the inner object of `{"result": {...}}`."""
     if _is_object(result) and not any(name in result for name in _FIELDS):
         return next((result[key] for key in result if key.casefold() in _WRAPPERS and _is_object(result[key])), result)
     return result
@@ -177,7 +174,7 @@ def _is_object(result: object) -> TypeGuard[Mapping[str, object]]:
 
 
 def _items(result: object) -> list[object]:
-    """The items of a list, or what a mapping of subjects says, as a list of objects."""
+    """Return the items of a list, or of a mapping from subjects to facts."""
     if isinstance(result, list):
         return result
     if not _is_object(result):
@@ -193,19 +190,19 @@ def _items(result: object) -> list[object]:
 def _fact(item: object) -> Fact | None:
     if isinstance(item, str):
         item = {"fact": item}
-    if not _is_object(item) or (text := _text(item.get("fact"), LONGEST_FACT)) is None:
+    if not _is_object(item) or (text := _text(item.get("fact"), MAX_FACT_CHARS)) is None:
         return None
-    subject = _text(item.get("subject"), LONGEST_SUBJECT)
-    if subject is not None and len(text.split()) < FEWEST_WORDS:
-        text = f"{subject}: {text}"  # it says too little alone: `Kyiv` is `home city: Kyiv`
+    subject = _text(item.get("subject"), MAX_SUBJECT_CHARS)
+    if subject is not None and len(text.split()) < MIN_FACT_WORDS:
+        text = f"{subject}: {text}"  # For example `home city: Kyiv` instead of `Kyiv`.
     return Fact(
-        subject or " ".join(text.split()[:FEWEST_WORDS])[:LONGEST_SUBJECT],
-        text[:LONGEST_FACT],
+        subject or " ".join(text.split()[:MIN_FACT_WORDS])[:MAX_SUBJECT_CHARS],
+        text[:MAX_FACT_CHARS],
         next((kind for kind in _FACT_KINDS if kind == item.get("kind")), Kind.FACT),
         _day(item.get("since")),
         _day(item.get("until")),
         _citation(item),
-        _text(item.get("person"), LONGEST_SUBJECT),
+        _text(item.get("person"), MAX_SUBJECT_CHARS),
         next((nature for nature in Nature if nature == item.get("nature")), Nature.STATE),
     )
 
@@ -218,17 +215,17 @@ def _forget(item: object) -> Forget | None:
 
 
 def _citation(item: Mapping[str, object]) -> Citation | None:
-    quote = _text(item.get("quote"), LONGEST_QUOTE)
+    quote = _text(item.get("quote"), MAX_QUOTE_CHARS)
     number = re.search(r"\d{1,9}", str(item.get("message")))
     return None if quote is None else Citation(int(number.group()) if number else None, quote)
 
 
-def _text(value: object, longest: int | None = None) -> str | None:
-    """A text that says something, as it can be stored; None for all else."""
+def _text(value: object, max_chars: int | None = None) -> str | None:
+    """Return a non-empty text in storable form, or None for any other value."""
     text = value.strip() if isinstance(value, str) else ""
     if text.casefold() in _NOTHING or _PLACEHOLDER.fullmatch(text):
         return None
-    return storable(text[:longest])
+    return storable(text[:max_chars])
 
 
 def _day(value: object) -> date | None:

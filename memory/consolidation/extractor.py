@@ -1,4 +1,4 @@
-"""One part of a conversation put before a model, what it extracts from it, and what stands in for that (S2)."""
+"""Extraction of facts from one part of a conversation by a model, and the fallback without a model (S2)."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-KNOWN_FACTS = 30
-"""Facts that a part speaks of and that the model is shown, so that it names a known subject and sees its value."""
-KNOWN_SUBJECTS = 250
-"""Subjects of other facts, without their values: what a part speaks of in another language shares no word with them."""
+MAX_KNOWN_FACTS = 30
+"""Maximum number of related facts in the prompt, so that the model uses known subjects and notices changes."""
+MAX_KNOWN_SUBJECTS = 250
+"""Maximum number of other subjects in the prompt, which may be related but in another language."""
 MAX_SEARCHED = 60
-"""Messages of a part that facts are looked up for."""
-MOST_CANDIDATES = 20
-FALLBACK_MESSAGES = 10
-"""How many of the last messages the fallback keeps (S2)."""
-FALLBACK_CHARACTERS = 200
-"""How much of each of them (S2)."""
+"""Maximum number of messages for which related facts are looked up."""
+MAX_CANDIDATES = 20
+MAX_FALLBACK_MESSAGES = 10
+"""Number of messages in the fallback (S2)."""
+MAX_FALLBACK_CHARS = 200
+"""Maximum number of characters of each message in the fallback (S2)."""
 FALLBACK_MARK = "[raw-fallback]"
 LEFT_OUT = "(left out)"
-"""Stands for a message that the provider's content filter refuses."""
+"""Replaces a message that the provider's content filter refuses."""
 
 _TASK = """\
 You are a memory consolidation agent. Return one JSON object with these fields:
@@ -79,10 +79,10 @@ about a thing or a place that is nobody's in particular, and names people instea
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the model is asked for."""
+    """The abilities of the model."""
 
-    part_tokens: Callable[[], int]  # how much of a conversation it reads at once
-    # its second look is worth something; a model whose look is not selects the user's own sentences and writes none
+    part_tokens: Callable[[], int]  # maximum size of a part
+    # Whether the model passed the verification self-test. If not, it only selects the user's own sentences.
     is_reliable: Callable[[], Awaitable[bool]] = always
 
 
@@ -99,7 +99,7 @@ class Extractor:
         return self.counter.text(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
-        """Return what the model makes of a part by `deadline`, or None if that is unusable. Raises Postponed."""
+        """Return the model's answer about a part, or None if it is unusable. Raises Postponed."""
         try:
             return await self._extract(part, owner, memory, deadline)
         except ContentFiltered:
@@ -112,7 +112,7 @@ class Extractor:
             return None
 
     async def _refused(self, part: Part, places: Sequence[int], owner: str, memory: str, deadline: float) -> set[int]:
-        """Return which of the messages at `places` the provider's content filter refuses, by halving."""
+        """Find the messages that the provider's content filter refuses, by bisection."""
         try:
             await self._extract(_showing(part, places), owner, memory, deadline)
         except ContentFiltered:
@@ -125,8 +125,8 @@ class Extractor:
 
     async def _extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         texts = [message.content for message in part.messages if is_typed(message)][-MAX_SEARCHED:]
-        known = await self.facts.spoken_of(owner, texts, KNOWN_FACTS)
-        subjects = await self.facts.subjects(owner, KNOWN_SUBJECTS)
+        known = await self.facts.spoken_of(owner, texts, MAX_KNOWN_FACTS)
+        subjects = await self.facts.subjects(owner, MAX_KNOWN_SUBJECTS)
         selects = not await self.contract.is_reliable()
         if selects:
             text = selection_prompt(part, known)
@@ -142,7 +142,7 @@ class Extractor:
 
 
 def _showing(part: Part, places: Collection[int]) -> Part:
-    """Return a part with the messages at `places` alone; the others keep their numbers and lose their text."""
+    """Return a part in which only the messages at `places` have their text. All keep their numbers."""
     messages = (m if place in places else replace(m, content=LEFT_OUT) for place, m in enumerate(part.messages))
     return replace(part, messages=tuple(messages), before=())
 
@@ -155,11 +155,11 @@ def consolidation_prompt(
     zone: ZoneInfo,
     subjects: Sequence[str] = (),
 ) -> str:
-    """Return what the model is asked.
+    """Return the prompt.
 
     Args:
-        known: Facts that hold and that the part speaks of, by subject.
-        subjects: The subjects of all facts that hold.
+        known: Subjects and current facts that are related to the part.
+        subjects: The subjects of all current facts.
     """
     people = _PEOPLE if speakers(part) else ""
     parts = [
@@ -175,22 +175,22 @@ def consolidation_prompt(
         earlier = transcript(((None, message) for message in part.before), zone)
         parts.append(f"## Said Before (only to understand, not to process)\n{earlier}")
     parts.append(f"## Conversation to Process\n{transcript(enumerate(part.messages, 1), zone)}")
-    # what the classifier takes for worth remembering
+    # The classifier's candidates.
     sentences = (sentence for m in part.messages if is_typed(m) for sentence in candidates(m.content))
-    if listed := [f"- {one_line(sentence)}" for sentence in itertools.islice(sentences, MOST_CANDIDATES)]:
+    if listed := [f"- {one_line(sentence)}" for sentence in itertools.islice(sentences, MAX_CANDIDATES)]:
         parts.append("\n".join(["## Perhaps Worth Remembering", *listed]))
     return "\n\n".join(parts)
 
 
 def speakers(part: Part) -> set[str]:
-    """Who speaks in a part, where that is told: in a group."""
+    """Return the names of the speakers in a part, which only exist in groups."""
     return {message.speaker for message in part.messages if message.role is Role.USER and message.speaker}
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:
-    """The history entry that is written when there is no usable answer; of what others wrote only that it came."""
+    """Return the history entry for messages without a usable answer. Texts of others are left out."""
     lines = [
-        f"{speaker_of(m)}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:FALLBACK_CHARACTERS]}"
+        f"{speaker_of(m)}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:MAX_FALLBACK_CHARS]}"
         for m in messages
     ]
-    return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])
+    return "\n".join([FALLBACK_MARK, *lines[-MAX_FALLBACK_MESSAGES:]])

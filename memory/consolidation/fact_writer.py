@@ -1,4 +1,4 @@
-"""What a consolidation writes: facts, their lines in MEMORY.md and what is to be forgotten, as one change."""
+"""Stores the results of a consolidation: facts, their lines in MEMORY.md and deletions, as one change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class FactWriter:
-    """Writes what was learned of a part, and keeps MEMORY.md within its limit."""
+    """Stores the facts of a part and keeps MEMORY.md within its limit."""
 
     def __init__(self, ledger: Ledger, facts: FactLearner, view: PageView) -> None:
         self._ledger = ledger
@@ -43,7 +43,7 @@ class FactWriter:
         return await self._ledger.page(owner)
 
     async def known(self, owner: str, facts: Sequence[Fact], first_message: int, memory: str = "") -> list[KnownMemory]:
-        """What the facts may replace or repeat: memories, and the lines of `memory` that no memory has written."""
+        """Return what facts may replace or repeat: memories, and the lines of MEMORY.md that belong to no memory."""
         if not facts:
             return []
         entries = await self._facts.related(owner, facts, first_message)
@@ -62,7 +62,7 @@ class FactWriter:
     async def write(
         self, owner: str, part: Part, checked: Sequence[CheckedFact], forget: Sequence[Forget], continues: int | None
     ) -> Consolidated:
-        """Write the facts of a part, and have go what the user asked to forget."""
+        """Store the facts of a part and delete what the user asked to forget."""
         for item in checked:
             if item.is_foreign or item.doubt:
                 reason = "only a foreign text says so" if item.is_foreign else item.doubt
@@ -87,7 +87,7 @@ class FactWriter:
         return _consolidated(change, learned)
 
     async def _forget(self, change: Change, forget: Forget) -> str | None:
-        """Have a fact or a line go that the user no longer wants or has; what went, None where nothing is known."""
+        """Delete a fact or a line. Return its text, or None if nothing was found."""
         entry = await self._entry_to_forget(change, forget)
         if entry is not None:
             await change.remove(entry)
@@ -105,12 +105,12 @@ class FactWriter:
         return await change.with_line(forget.line) if forget.line is not None else None
 
     async def _note(self, change: Change, learned: Learned) -> None:
-        """Write what was learned into MEMORY.md as one line, unless a line that a person wrote says it."""
+        """Write a learned fact into MEMORY.md as one line, unless a person's line says it already."""
         if not learned.in_file:
             await self._view.add(change, learned.entry)
 
     async def _drop_lines(self, change: Change, facts: Sequence[CheckedFact]) -> None:
-        """Take out the lines of a person, or of their notes, that a confirmed fact has taken the place of."""
+        """Delete the lines of people and of their notes that a confirmed fact replaces."""
         for fact in facts:
             for memory in fact.replaces if fact.doubt is None and not fact.is_past else ():
                 if memory.entry is not None or memory.text not in (await change.page()).splitlines():
@@ -138,7 +138,7 @@ def _consolidated(change: Change, learned: Sequence[Learned], forgotten: Sequenc
 
 
 def _with_person(checked: CheckedFact, part: Part) -> CheckedFact:
-    """Return a fact with the person that it is about, if several people speak. A fact about a thing belongs to none."""
+    """Set the person that a fact is about, if several people speak. Facts about things have none."""
     fact = checked.fact
     if not speakers(part):
         return replace(checked, fact=replace(fact, person=None))

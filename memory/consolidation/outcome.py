@@ -1,4 +1,4 @@
-"""What a consolidation did, and how that is said."""
+"""The result of a consolidation and its notices for the user."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from memory.facts.fact_learner import Learned
     from memory.store.entry import Entry
 
-UNSURE_SHOWN = 3
-"""How many of the doubtful facts are told; all are listed by /memory unsure."""
-EDITS_SHOWN = 5
-"""How many of the facts of one change have a button to be edited."""
+MAX_UNSURE_SHOWN = 3
+"""Maximum number of unconfirmed facts in a notice. /memory unsure lists all."""
+MAX_EDIT_BUTTONS = 5
+"""Maximum number of facts of one change that get an edit button."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """What a consolidation did."""
+    """The result of a consolidation."""
 
     messages: int = 0
-    fell_back: bool = False  # no usable answer came, and the history holds the messages as they were
+    fell_back: bool = False  # there was no usable answer, so the history has the messages themselves
     memory_changed: bool = False
     learned: tuple[Learned, ...] = ()
     forgotten: tuple[str, ...] = ()
-    changes: tuple[int, ...] = ()  # their numbers, each one /undo
-    is_left: bool = False  # something is still due
+    changes: tuple[int, ...] = ()  # numbers of the changes; each is one /undo
+    is_left: bool = False  # messages are still due
     warning: str | None = None
 
     def __add__(self, other: Consolidated) -> Consolidated:
@@ -48,13 +48,12 @@ class Consolidated:
 
     @property
     def unsure(self) -> list[Entry]:
-        """What was learned and is for a person to confirm; what only waits for a second look is not."""
+        """Return the learned facts that a person should confirm. Unchecked ones are not included."""
         entries = (item.entry for item in self.learned)
         return [entry for entry in entries if entry.unconfirmed not in (None, Doubt.NOT_CHECKED)]
 
     @property
     def notices(self) -> list[Notice]:
-        """What was learned, in a line or two for the user, in the language that is spoken."""
         if self._sure or self.forgotten:
             lines = [Notice(self._changed, self._undo_buttons)]
         elif self.memory_changed:
@@ -62,7 +61,7 @@ class Consolidated:
         else:
             lines = []
         if self.unsure:
-            rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:UNSURE_SHOWN])
+            rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:MAX_UNSURE_SHOWN])
             lines.append(Notice(self._doubted, rows))
         return [*lines, *([Notice(self.warning)] if self.warning else [])]
 
@@ -88,8 +87,8 @@ class Consolidated:
 
     @property
     def _doubted(self) -> str:
-        visible = listed(entry.content for entry in self.unsure[:UNSURE_SHOWN])
-        more = len(self.unsure) - UNSURE_SHOWN
+        visible = listed(entry.content for entry in self.unsure[:MAX_UNSURE_SHOWN])
+        more = len(self.unsure) - MAX_UNSURE_SHOWN
         if more <= 0:
             return _("Not sure: {facts} - /memory unsure", facts=visible)
         return ngettext(
@@ -101,7 +100,7 @@ class Consolidated:
 
     @property
     def _undo_buttons(self) -> Keyboard:
-        """Return a row for each fact that is sure, which takes back or edits it alone, and one for all of a change."""
+        """Return a row to undo or edit each confirmed fact, and one to undo all of a change."""
         rows: list[tuple[Button, ...]] = []
         for number in self.changes:
             learned = [item.entry for item in self.learned if item.change == number]
@@ -112,7 +111,7 @@ class Consolidated:
                 continue
             rows += [
                 (undo_button(number, entry.content, entry.id), edit_button(entry.id, entry.content))
-                for entry in sure[:EDITS_SHOWN]
+                for entry in sure[:MAX_EDIT_BUTTONS]
             ]
             about = "" if learned else (self.forgotten[0] if len(self.forgotten) == 1 else MEMORY_FILE)
             undo = undo_button(number, about)

@@ -1,7 +1,7 @@
-"""MEMORY.md as a view: within its limit it holds what is vital and what is used most, and nothing that is over.
+"""Selection of the entries that have a line in MEMORY.md: vital ones, then those used most, within the size limit.
 
-Only lines that were written for an entry come and go. Lines that people typed, headings and lists stay as they are.
-Between two weekly tidyings lines leave only if they have to, so that the beginning of the prompt stays the same.
+Only lines of entries are added and removed. Other lines that people typed, headings and lists stay. Between two weekly
+consolidations, lines are removed only if necessary, so that the beginning of the prompt stays the same.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FILLED_SHARE = 0.8
-"""The share of the limit that is filled when the view is chosen again: the rest is for what is learned until then."""
+"""The share of the limit that the weekly selection fills. The rest is for new facts until the next one."""
 MAX_CONSIDERED = 500
 _KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
-# a line whose entry holds: archived and past ones, and what happened once, have no place in every prompt
+# SQL condition for entries that may have a line.
 _IN_VIEW = f"{CURRENT} AND e.archived_at IS NULL AND e.nature <> '{Nature.EVENT}' AND e.trusted"
 
 
@@ -37,7 +37,7 @@ class PageView:
     """Chooses which entries have a line in MEMORY.md.
 
     Args:
-        limit: The bytes that the file may have.
+        limit: Maximum size of the file in bytes.
     """
 
     def __init__(self, limit: int, decay: Decay | None = None) -> None:
@@ -45,7 +45,7 @@ class PageView:
         self._decay = decay or Decay()
 
     async def add(self, change: Change, entry: Entry) -> None:
-        """Write the line of an entry that holds, unless the file says it already."""
+        """Add the line of a current entry, unless the file has it or an equivalent one."""
         if entry.unconfirmed is not None or entry.nature == Nature.EVENT or not await change.is_current(entry):
             return
         line, lines = format_line(entry.content), (await change.page()).splitlines()
@@ -55,14 +55,14 @@ class PageView:
             await change.know_line(entry, line)
 
     async def fit(self, change: Change) -> None:
-        """Take out the lines of what is over, and the least used ones if the file is longer than its limit."""
+        """Remove the lines of ended entries, and the least used ones if the file exceeds its limit."""
         owned = await self._owned(change)
         holding = await self._drop_ended(change, owned)
         if await _size(change) > self._limit:
             await self._shorten(change, holding)
 
     async def choose(self, change: Change) -> None:
-        """Choose all lines again by what is vital and used most. This is for the weekly tidying."""
+        """Select all lines again, for the weekly consolidation."""
         holding = await self._drop_ended(change, await self._owned(change))
         if await _size(change) > self._limit * FILLED_SHARE:
             holding = await self._shorten(change, holding)
@@ -77,7 +77,7 @@ class PageView:
         weakest = sorted(holding, key=lambda entry: self._rank(entry, change))
         for entry in sorted(waiting, key=lambda entry: self._rank(entry, change), reverse=True):
             room = int(self._limit * FILLED_SHARE) - await _size(change) - len(format_line(entry.content).encode()) - 1
-            # a stronger one takes the place of weaker ones
+            # Stronger entries replace weaker ones.
             while room < 0 and weakest and self._rank(weakest[0], change) < self._rank(entry, change):
                 former = weakest.pop(0)
                 await self._take_out(change, [former])
@@ -88,16 +88,16 @@ class PageView:
                 await self.add(change, entry)
 
     async def _owned(self, change: Change) -> list[Entry]:
-        """Return the entries that have a line in the file, each line's current one before others."""
+        """Return the entries that have a line in the file. Current ones are preferred if several have the same line."""
         lines = set((await change.page()).splitlines())
-        # what was superseded has handed its line on: if it stands there, a person wrote it
+        # Superseded entries have passed on their lines. If one is still there, a person wrote it.
         holds = "e.line IS NOT NULL AND e.superseded_by IS NULL AND e.unconfirmed IS NULL"
         where = f"e.owner_id = ? AND {holds} ORDER BY NOT ({_IN_VIEW}), e.id DESC"
         entries = [e for e in await entries_where(change.read, where, (change.owner_id,)) if e.line in lines]
         return list({entry.line: entry for entry in reversed(entries)}.values())
 
     async def _drop_ended(self, change: Change, owned: Iterable[Entry]) -> list[Entry]:
-        """Take out the lines of what no longer belongs there. Return the entries of the others."""
+        """Remove the lines of entries that no longer qualify. Return the remaining entries."""
         rows = await change.read(
             f"SELECT e.id FROM entries e WHERE e.owner_id = ? AND e.line IS NOT NULL AND {_IN_VIEW}", (change.owner_id,)
         )
@@ -106,7 +106,7 @@ class PageView:
         return [entry for entry in owned if entry.id in current]
 
     async def _shorten(self, change: Change, holding: Iterable[Entry]) -> list[Entry]:
-        """Take out the least used lines until the file is as full as it is to be. Return the entries that stay."""
+        """Remove the least used lines down to FILLED_SHARE. Return the remaining entries."""
         ranked = sorted(holding, key=lambda entry: self._rank(entry, change))
         size, filled, gone = await _size(change), self._limit * FILLED_SHARE, 0
         while size > filled and gone < len(ranked) and ranked[gone].nature != Nature.VITAL:

@@ -1,4 +1,4 @@
-"""A conversation cut into parts that a model can read, in order, nothing of what the user said left out."""
+"""Division of a conversation into parts that fit into a model's window. All messages of the user are included."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from memory.messages import Message, Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-LONGEST_YES = 80
-"""Characters of an answer that may affirm what was said before it: that is shown whole."""
-OVERHEAD = 8
-"""Tokens that a message costs beside its text: number, name, line break."""
+MAX_AFFIRMATION_CHARS = 80
+"""A typed message up to this length may affirm the assistant's message before it, which is then shown in full."""
+MESSAGE_OVERHEAD_TOKENS = 8
+"""Tokens of a message in addition to its text: number, name, line break."""
 _BREAKS = re.compile(r"\n\s*\n|(?<=[.!?。！？])\s+|\n|\s")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Messages that a model reads at once, as it is shown them."""
+    """Messages that a model reads in one request."""
 
     messages: tuple[Message, ...]
-    before: tuple[Message, ...]  # said just before, for who "she" is; nothing is learned from it
-    through: int | None  # this part and those before show everything up to this message; None: up to none
+    before: tuple[Message, ...]  # preceding messages, for context only
+    through: int | None  # id of the last message that is complete with this part, if any
 
     @property
     def key(self) -> str:
@@ -34,7 +34,11 @@ class Part:
 
 
 def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int], carried: int = 4) -> Iterator[Part]:
-    """`messages` in parts of at most `tokens` each. carried: how many messages before a part are shown with it."""
+    """Divide messages into parts of at most `tokens` each.
+
+    Args:
+        carried: Number of preceding messages that are added to each part as context.
+    """
     affirmed = {message.id for at, message in enumerate(messages) if may_be_affirmed(messages, at)}
     visible = [
         message
@@ -45,8 +49,8 @@ def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int],
     pieces = [(piece, is_last) for message in visible for piece, is_last in _pieces(message, tokens, count)]
     started, held, done = 0, 0, None
     for at, (piece, is_last) in enumerate(pieces):
-        cost = count(piece.content) + OVERHEAD
-        # a yes stays with what it says yes to
+        cost = count(piece.content) + MESSAGE_OVERHEAD_TOKENS
+        # A "yes" stays in the same part as its question.
         if at > started and held + cost > tokens and pieces[at - 1][0].id not in affirmed:
             yield _part(pieces, started, at, done, carried)
             started, held = at, 0
@@ -57,14 +61,14 @@ def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int],
 
 
 def may_be_affirmed(messages: Sequence[Message], at: int) -> bool:
-    """Whether the user's next message may be a yes to what the assistant says in this one."""
+    """Return True if the user's next message may affirm this message of the assistant."""
     if messages[at].role is not Role.ASSISTANT or at + 1 >= len(messages):
         return False
-    return is_typed(messages[at + 1]) and len(messages[at + 1].content) <= LONGEST_YES
+    return is_typed(messages[at + 1]) and len(messages[at + 1].content) <= MAX_AFFIRMATION_CHARS
 
 
 def halves(part: Part) -> tuple[Part, ...]:
-    """A part as two, where it has several messages: what a model could not answer for at once it may one by one."""
+    """Divide a part into two if it has several messages."""
     middle = len(part.messages) // 2
     if middle == 0:
         return (part,)
@@ -73,13 +77,13 @@ def halves(part: Part) -> tuple[Part, ...]:
 
 
 def upto(part: Part, number: int) -> Part:
-    """Return the beginning of a part up to the message of that number, from 1."""
+    """Return the beginning of a part up to a message. Numbers start at 1."""
     messages = part.messages[:number]
     return Part(messages, part.before, messages[-1].id if number < len(part.messages) else part.through)
 
 
 def behind(part: Part, number: int) -> Part | None:
-    """Return what follows in a part behind the message of that number. None if there is none, or none is named."""
+    """Return the rest of a part behind a message, or None if it is empty or the number is 0."""
     messages = part.messages[number:]
     if number <= 0 or not messages:
         return None
@@ -92,9 +96,9 @@ def _part(pieces: Sequence[tuple[Message, bool]], start: int, end: int, through:
 
 
 def _pieces(message: Message, tokens: int, count: Callable[[str], int]) -> Iterator[tuple[Message, bool]]:
-    """A message that is too long for a part in pieces, each with whether it is the last."""
+    """Yield the pieces of a message that is too long for a part, each with whether it is the last."""
     text = message.content
-    while count(text) + OVERHEAD > tokens:
+    while count(text) + MESSAGE_OVERHEAD_TOKENS > tokens:
         piece = _cut(text, tokens, count)
         yield replace(message, content=text[:piece]), False
         text = text[piece:]
@@ -102,11 +106,11 @@ def _pieces(message: Message, tokens: int, count: Callable[[str], int]) -> Itera
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> int:
-    """Where to cut `text`: at a paragraph, a sentence or a word of its last third, or else in the middle of one."""
-    # the longest beginning that fits, by bisection: each count costs as much as its text is long
+    """Return the index at which to cut a text, preferably at a paragraph, sentence or word."""
+    # By bisection, since counting the tokens of a long text is slow.
     low, high = 1, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(text[:middle]) + OVERHEAD <= tokens else (low, middle - 1)
+        low, high = (middle, high) if count(text[:middle]) + MESSAGE_OVERHEAD_TOKENS <= tokens else (low, middle - 1)
     ends = [match.end() for match in _BREAKS.finditer(text, low * 2 // 3, low)]
     return ends[-1] if ends else low

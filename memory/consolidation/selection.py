@@ -1,6 +1,6 @@
-"""What a small model is asked: which of the user's own sentences are worth keeping, and under which subject.
+"""Selection of the user's own sentences by a small model, which names a subject for each.
 
-It writes nothing, so it can invent nothing: the memory is the user's sentence itself, with the message it stands in.
+The model writes no facts, so it can't invent any. The memory is the user's sentence itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
-from memory.consolidation.consolidation_answer import LONGEST_FACT, LONGEST_SUBJECT, ConsolidationAnswer
+from memory.consolidation.consolidation_answer import MAX_FACT_CHARS, MAX_SUBJECT_CHARS, ConsolidationAnswer
 from memory.facts.fact import Citation, Fact, is_typed, one_line
 from memory.messages import storable
 from memory.store.entry import Kind
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from memory.messages import Completion
     from memory.store.entry import Entry
 
-MOST_STATEMENTS = 40
-LONGEST_HISTORY = 500
-"""Characters of the user's own sentences that become the entry of the history."""
-SHORTEST = 8
-"""Characters of a sentence that can say anything by itself."""
+MAX_STATEMENTS = 40
+MAX_HISTORY_CHARS = 500
+MIN_STATEMENT_CHARS = 8
 
 _TASK = """\
 Below are numbered sentences of a user. Choose those that state something lasting about the user, their people, their \
@@ -40,27 +38,29 @@ _PAIR = re.compile(r'"?(\d{1,3})"?\s*:\s*"([^"\n]{1,80})')
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence that the user typed. number: of its message in the part, from 1."""
+    """A sentence that the user typed. `number` is that of its message in the part, from 1."""
 
     text: str
     number: int
-    speaker: str | None = None  # in a group
+    speaker: str | None = None  # only in a group
 
 
 def statements(part: Part) -> list[Statement]:
-    """The user's own sentences that are no question and no small talk."""
+    """Return the user's sentences, without questions and small talk."""
     results = [
         Statement(sentence, number, message.speaker)
         for number, message in enumerate(part.messages, 1)
         if is_typed(message)
         for sentence, plain in sentences(message.content)
-        if len(sentence) >= SHORTEST and not sentence.rstrip().endswith(("?", "？")) and not is_small_talk(plain)
+        if len(sentence) >= MIN_STATEMENT_CHARS
+        and not sentence.rstrip().endswith(("?", "？"))
+        and not is_small_talk(plain)
     ]
-    return results[:MOST_STATEMENTS]
+    return results[:MAX_STATEMENTS]
 
 
 def selection_prompt(part: Part, known: Sequence[tuple[str, Entry]]) -> str:
-    """What the model is asked. known: current facts by subject."""
+    """Return the prompt. `known` has current facts with their subjects."""
     existing = "\n".join(f"- {subject}: {one_line(entry.content)}" for subject, entry in known)
     listed = "\n".join(f"{at}. {one_line(statement.text)}" for at, statement in enumerate(statements(part), 1))
     parts = [f"You are a memory consolidation agent. {_TASK}"]
@@ -69,26 +69,26 @@ def selection_prompt(part: Part, known: Sequence[tuple[str, Entry]]) -> str:
 
 
 def parse_selection(completion: Completion, offered: list[Statement]) -> ConsolidationAnswer | None:
-    """The chosen sentences as facts; None where the answer is no choice at all."""
+    """Return the chosen sentences as facts, or None if the answer has no object."""
     if "{" not in completion.text:
         return None
     chosen: dict[int, str] = {}
     for number, subject in _PAIR.findall(completion.text):
         if 1 <= int(number) <= len(offered):
-            chosen.setdefault(int(number) - 1, storable(subject.strip())[:LONGEST_SUBJECT])
+            chosen.setdefault(int(number) - 1, storable(subject.strip())[:MAX_SUBJECT_CHARS])
     facts = tuple(
         Fact(
             subject,
-            storable(offered[at].text)[:LONGEST_FACT],
+            storable(offered[at].text)[:MAX_FACT_CHARS],
             Kind.FACT,
             citation=Citation(offered[at].number, offered[at].text),
         )
         for at, subject in chosen.items()
-        if len(offered[at].text) <= LONGEST_FACT
+        if len(offered[at].text) <= MAX_FACT_CHARS
     )
     history = "; ".join(
         f"{statement.speaker} said: {statement.text}" if statement.speaker else statement.text for statement in offered
-    )[:LONGEST_HISTORY]
+    )[:MAX_HISTORY_CHARS]
     is_group = any(statement.speaker for statement in offered)
     entry = history if is_group else f"The user said: {history}"
     return ConsolidationAnswer(entry if history else None, None, facts)

@@ -1,4 +1,4 @@
-"""What an answer that was cut off has left of a part: that alone is asked about again, and nothing is written twice."""
+"""Tracking of the messages that truncated answers did not cover, so that only these are sent to the model again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Unread:
-    """Remembers the parts of one conversation by their keys, from a first try to those in the background.
+    """The parts of one conversation by their keys, from the first try to those in the background.
 
     Attributes:
-        cut_off: Parts to which a model gave no whole answer. Their halves are asked about instead.
-        of_halves: Parts that are such halves.
-        told: Parts of which the history tells already.
+        cut_off: Parts with a truncated answer. Their halves are sent instead.
+        of_halves: The halves of such parts.
+        told: Parts that have a history entry already.
     """
 
     cut_off: set[str] = field(default_factory=set)
@@ -29,7 +29,7 @@ class Unread:
     told: set[str] = field(default_factory=set)
 
     def next_part(self, waiting: deque[Part]) -> Part:
-        """Take the next part that is to be asked about. `waiting` must not be empty."""
+        """Take the next part to send. `waiting` must not be empty."""
         part = waiting.popleft()
         while part.key in self.cut_off and len(pair := halves(part)) > 1:
             self.of_halves |= {half.key for half in pair}
@@ -38,7 +38,7 @@ class Unread:
         return part
 
     def halve(self, part: Part, waiting: deque[Part]) -> bool:
-        """Have the halves of a part asked about. Return False if it is a half already or has none."""
+        """Queue the halves of a part. Return False if it is a half already or has only one message."""
         if part.key in self.of_halves or len(halves(part)) == 1:
             return False
         self.cut_off.add(part.key)
@@ -46,11 +46,11 @@ class Unread:
         return True
 
     def new_of(self, part: Part, answer: ConsolidationAnswer) -> ConsolidationAnswer:
-        """Return an answer without what the history tells already."""
+        """Remove the history entry of an answer if the part has one already."""
         return replace(answer, history_entry=None) if part.key in self.told else answer
 
     def leave(self, part: Part, answer: ConsolidationAnswer, waiting: deque[Part]) -> Part:
-        """Have what an answer did not come to asked about. Return what it has read of the part."""
+        """Queue the rest of a part that its answer did not cover. Return the covered part."""
         rest = behind(part, answer.cited_through) if answer.lacks_facts else None
         if rest is None:
             return part

@@ -1,8 +1,7 @@
-"""The weekly consolidation (S4): duplicates merged, facts that recur promoted, faded events archived.
+"""The weekly consolidation (S4): merges duplicates, promotes recurring facts and archives faded events.
 
-Only events and what has ended or was superseded fade into the archive, never a state that still holds.
-
-Nothing is deleted, and one undo takes all of it back.
+Current states are never archived, only events and entries that have ended or were superseded. Nothing is deleted, and
+one undo reverts everything.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from config.texts import N_, _, in_line, ngettext, unstopped
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
-from memory.store.decay import MOST_REINFORCED
+from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import (
-    MOST_RECORDED,
+    MAX_RECORDED_RUNS,
     PRIORITY_RANK,
     TYPED_KINDS,
     Author,
@@ -27,7 +26,7 @@ from memory.store.entry import (
     Operation,
     Priority,
 )
-from memory.store.entry_rows import CURRENT, LIVE, entries_where, known_owner
+from memory.store.entry_rows import CURRENT, LIVE, entries_where, find_owner_id
 from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
@@ -41,33 +40,33 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from memory.store.decay import Decay
 
-RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
-"""How often a fact must have come up to be of that priority at least."""
+PROMOTION_COUNTS = ((10, Priority.HIGH), (3, Priority.MEDIUM))
+"""Minimum number of reinforcements for each minimum priority of a fact."""
 MAX_REPORTED = 3
-"""Memories of each kind of change that the report quotes."""
+"""Maximum number of memories that the report quotes for each kind of change."""
 MAX_REPORTED_CHARS = 60
-"""Characters of a memory that the report quotes."""
+"""Maximum number of quoted characters per memory."""
 
 _MERGED = N_("merged as duplicates: {contents}")
 _ARCHIVED = N_("archived as faded: {contents}")
 _PROMOTED = N_("promoted as recurring: {contents}")
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
-# what somebody has taken back is not done again
+# Undone changes of the consolidation are not repeated.
 _TAKEN_BACK = (
     "SELECT entry_id FROM changes"
     f" WHERE owner_id = ? AND operation = '{Operation.CONSOLIDATE}' AND undone_at IS NOT NULL"
 )
 
 _WORD = re.compile(r"[-−]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[+#$€£¥₴₽%°]")
-# words that come and go without a change of what is said: "The user likes tea", "Likes tea"
+# Ignored words: "The user likes tea" equals "Likes tea".
 _FILLERS = frozenset({"a", "an", "the", "user"})
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Memories that say the same: the strongest, and the others, whose names become its aliases."""
+    """Duplicates: the strongest entry, and the others, which give it their names as aliases."""
 
-    kept: Entry  # as it is going to be: with the use of all and their highest priority
+    kept: Entry  # after the merge: with the counts of all and their highest priority
     others: tuple[Entry, ...]
 
 
@@ -76,10 +75,10 @@ class Plan:
     merges: tuple[Merge, ...]
     archived: tuple[Entry, ...]
     promoted: tuple[tuple[Entry, Priority], ...]
-    superseded: tuple[Entry, ...] = ()  # archived as well, and not worth a word
+    superseded: tuple[Entry, ...] = ()  # archived too, but not reported
 
     def without(self, changed: Collection[int]) -> Plan:
-        """The plan without what somebody has changed since it was made."""
+        """Return the plan without entries that were changed since."""
         return Plan(
             tuple(m for m in self.merges if not any(entry.id in changed for entry in (m.kept, *m.others))),
             tuple(entry for entry in self.archived if entry.id not in changed),
@@ -89,7 +88,7 @@ class Plan:
 
     @property
     def summary(self) -> str:
-        """Say what was done, in one line in the language that is spoken. It is empty if that is nothing."""
+        """Return a one-line report in the user's language, or an empty string if nothing was done."""
         parts = [
             _(what, contents=_quoted(entries))
             for what, entries in (
@@ -122,12 +121,12 @@ class WeeklyConsolidation:
         return [row["name"] for row in rows]
 
     async def run(self, owner: str) -> Plan:
-        owner_id = await known_owner(self._database, owner)
-        # what is shared stays as it was shared
+        owner_id = await find_owner_id(self._database, owner)
+        # Shared entries don't change.
         unshared = f"e.kind IN ({_KINDS}) AND {LIVE} AND e.shared_at IS NULL"
         where = f"e.owner_id = ? AND {unshared} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
         entries = await entries_where(self._database.rows, where, (owner_id, owner_id))
-        # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
+        # Outside of the transaction and in a thread, since this takes a while for many memories.
         over = await self._over(owner_id)
         plan = await asyncio.to_thread(self._plan, entries, over)
         if self._view is None and not (plan.merges or plan.archived or plan.promoted or plan.superseded):
@@ -146,7 +145,7 @@ class WeeklyConsolidation:
         return plan
 
     async def _over(self, owner_id: int | None) -> list[Entry]:
-        """Return what has ended or was superseded and is not archived yet."""
+        """Return the entries that have ended or were superseded and are not archived yet."""
         where = (
             f"e.owner_id = ? AND e.kind IN ({_KINDS}) AND e.unconfirmed IS NULL AND e.archived_at IS NULL"
             f" AND NOT {CURRENT} AND e.shared_at IS NULL AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
@@ -154,7 +153,7 @@ class WeeklyConsolidation:
         return await entries_where(self._database.rows, where, (owner_id, owner_id))
 
     def _plan(self, entries: Sequence[Entry], over: Sequence[Entry] = ()) -> Plan:
-        # the strongest first: it is what the others are held against, so that a second run finds nothing more
+        # Strongest first, so that it becomes the entry to keep, also in a second run.
         ranked = sorted(entries, key=lambda entry: (-self._score(entry), entry.id))
         merges = tuple(Merge(_joined(group), tuple(group[1:])) for group in duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
@@ -181,14 +180,14 @@ class WeeklyConsolidation:
 
 
 def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Groups of entries that say the same, in the order in which they came; each entry in one group at most.
+    """Return groups of duplicates in the order of the entries. An entry is in at most one group.
 
-    The same: of one kind, scope and trust, about one subject where they have any, and in the same words.
+    Duplicates have the same kind, scope, trust and words, and don't have different subjects.
     """
     alike: defaultdict[object, list[list[Entry]]] = defaultdict(list)
     for entry in entries:
-        # neither endings nor order may differ: "Anna works" and "Anna worked", "Flies to Kyiv from Lviv" and "Flies
-        # from Kyiv to Lviv" say different things
+        # Endings and order matter: "Anna works" and "Anna worked", "Flies to Kyiv from Lviv" and "Flies from Kyiv to
+        # Lviv" have different meanings.
         words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
         groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
         for group in groups:
@@ -201,15 +200,15 @@ def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def _joined(group: Sequence[Entry]) -> Entry:
-    """The first of entries that say the same, with what all of them have."""
+    """Return the first of several duplicates with the counts, the highest priority and a subject of all."""
     return replace(
         group[0],
         priority=min((entry.priority for entry in group), key=PRIORITY_RANK.__getitem__),
         subject=next((entry.subject for entry in group if entry.subject), None),
-        reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in group)),
+        reinforcement_count=min(MAX_REINFORCEMENTS, sum(entry.reinforcement_count for entry in group)),
         last_reinforced_at=max(entry.last_reinforced_at for entry in group),
-        success_count=min(MOST_RECORDED, sum(entry.success_count for entry in group)),
-        failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in group)),
+        success_count=min(MAX_RECORDED_RUNS, sum(entry.success_count for entry in group)),
+        failure_count=min(MAX_RECORDED_RUNS, sum(entry.failure_count for entry in group)),
     )
 
 
@@ -219,7 +218,7 @@ async def _changed_since(change: Change, seen: Sequence[Entry]) -> set[int]:
 
 
 def _quoted(entries: Sequence[Entry]) -> str:
-    """Return what the first of some entries say, shortened, and how many more there are."""
+    """Quote the first entries, shortened, and the number of others."""
     contents = [f'"{in_line(unstopped(entry.content), MAX_REPORTED_CHARS)}"' for entry in entries[:MAX_REPORTED]]
     quoted, more = ", ".join(contents), len(entries) - MAX_REPORTED
     return (
@@ -228,13 +227,13 @@ def _quoted(entries: Sequence[Entry]) -> str:
 
 
 def _is_baseline(entry: Entry) -> bool:
-    """Whether an entry is a rule of layer A: rules are always kept."""
+    """Return True if an entry is a rule of layer A, which is never archived."""
     return entry.trusted and entry.kind in BASELINE_KINDS and entry.priority in BASELINE_PRIORITIES
 
 
 def _deserved(entry: Entry) -> Priority | None:
-    """The priority that a fact has earned; None where it has that already, or a higher one."""
-    for count, priority in RECURRING:
+    """Return the priority to which a fact is promoted, or None if it stays."""
+    for count, priority in PROMOTION_COUNTS:
         if entry.reinforcement_count >= count:
             return priority if PRIORITY_RANK[priority] < PRIORITY_RANK[entry.priority] else None
     return None

@@ -1,1 +1,1 @@
-"""The Markdown files that people edit too."""
+"""The Markdown files, which people may edit too."""

@@ -1,4 +1,4 @@
-"""HISTORY.md and HISTORY-YYYY-MM.md: what happened, append-only, searched on demand (S2). No model, no network."""
+"""HISTORY.md and HISTORY-YYYY-MM.md: append-only history files that are searched on demand (S2)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.file_copies import FileCopies
 
-ENTRY_CHARACTERS = 4_000
-"""How long one entry may get: whatever goes into a file has a cap."""
-LONGEST_QUERY = 200
-SHOWN_CHARACTERS = 500
-WHOLE = "HISTORY.md"
+MAX_ENTRY_CHARS = 4_000
+MAX_QUERY_CHARS = 200
+MAX_SHOWN_CHARS = 500
+WHOLE_NAME = "HISTORY.md"
 _MONTHS = "HISTORY-????-??.md"
 _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 
@@ -37,21 +36,23 @@ class HistoryFiles:
         self._copies = copies
 
     async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
-        """Append an entry under a `## {ISO time}` header to the file of all time and the month's; whether it was new.
+        """Append an entry under a `## {ISO time}` header to HISTORY.md and the month's file.
 
-        key: what the entry is made of, such as `messages 12-40`; one with the same key is not written again, so that
-        what a crash interrupted can be repeated.
+        Return False if there is an entry with that key already, for example because it is repeated after a crash.
+
+        Args:
+            key: The source of the entry, such as `messages 12-40`.
         """
         was_written = await asyncio.to_thread(self._append, owner, at, text, key)
-        if self._copies is not None:  # before anybody marks that it is written
+        if self._copies is not None:  # Before the database records that it is written.
             await self._copies.look()
         return was_written
 
     async def search(self, owner: str, query: str, limit: int) -> list[str]:
-        """Entries with each word of `query`, newest first, cut short. Raises MemoryRefused for none, or too long."""
-        if not query.strip() or len(query) > LONGEST_QUERY:
+        """Return entries with all words of a query, newest first, shortened. Raises MemoryRefused for a bad query."""
+        if not query.strip() or len(query) > MAX_QUERY_CHARS:
             raise MemoryRefused(
-                _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_QUERY)
+                _("A search in the history takes a text of 1 to {most} characters.", most=MAX_QUERY_CHARS)
             )
         return await asyncio.to_thread(_matching, self._files.folder(owner), query.casefold().split(), limit)
 
@@ -60,9 +61,9 @@ class HistoryFiles:
         mark = f"<!-- {key} -->"
         entry = f"## {to_text(at)}\n{_bounded(without_secrets(storable(text)))}\n{mark}\n\n"
         month = folder / f"HISTORY-{self._files.local(owner, at):%Y-%m}.md"
-        whole = folder / WHOLE
+        whole = folder / WHOLE_NAME
         with locked(whole):
-            # what is repeated after a crash may be repeated in the next month
+            # A repeated entry may be in the file of an earlier month.
             missing = [] if any(mark in text_of(path) for path in folder.glob(_MONTHS)) else [month]
             missing += [] if mark in text_of(whole) else [whole]
             for path in missing:
@@ -71,18 +72,18 @@ class HistoryFiles:
 
 
 def _matching(folder: Path, words: Sequence[str], limit: int) -> list[str]:
-    matching = (entry[:SHOWN_CHARACTERS] for entry in _entries(folder) if all(w in entry.casefold() for w in words))
+    matching = (entry[:MAX_SHOWN_CHARS] for entry in _entries(folder) if all(w in entry.casefold() for w in words))
     return list(itertools.islice(matching, limit))
 
 
 def _entries(folder: Path) -> Iterator[str]:
-    """Return the entries of the file of all time and of the monthly ones, each once, newest first."""
+    """Return the entries of all files, each once, newest first."""
     entries: dict[str, str] = {}
-    for path in (*sorted(folder.glob(_MONTHS)), folder / WHOLE):
+    for path in (*sorted(folder.glob(_MONTHS)), folder / WHOLE_NAME):
         text = text_of(path)
         starts = [match.start() for match in _HEADER.finditer(text)]
         for start, end in itertools.pairwise([*starts, len(text)]):
-            # as moments are written, their order is that of time
+            # ISO times sort chronologically.
             header = _HEADER.match(text, start)
             entries.setdefault(re.sub(r"\n<!--.*?-->", "", text[start:end]).strip(), header["at"] if header else "")
     newest_first = [*reversed(entries)]
@@ -90,7 +91,7 @@ def _entries(folder: Path) -> Iterator[str]:
 
 
 def _bounded(text: str) -> str:
-    # a header inside an entry would look like an entry of its own, and a comment like the key of another
+    # A header inside an entry would look like another entry, and a comment like a key.
     lines = text.strip().replace("<!--", "<! --").splitlines()
     plain = "\n".join(f" {line}" if line.startswith("#") else line for line in lines)
-    return plain if len(plain) <= ENTRY_CHARACTERS else f"{plain[:ENTRY_CHARACTERS]} [...]"
+    return plain if len(plain) <= MAX_ENTRY_CHARS else f"{plain[:MAX_ENTRY_CHARS]} [...]"

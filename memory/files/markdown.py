@@ -1,6 +1,6 @@
-"""The Markdown files of an owner: MEMORY.md and the daily notes (S0). No model, no network.
+"""The Markdown files of an owner: MEMORY.md and the daily notes (S0).
 
-The files are the truth for what people edit: they are read anew whenever they are needed.
+People edit these files, so they are read again whenever they are needed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 GROWTH_LIMIT = 4
-"""MEMORY.md may grow to this many times `maxMemorySize` before writes are refused."""
+"""Writes are refused if MEMORY.md would exceed this many times `maxMemorySize`."""
 
 
 class MarkdownFiles:
-    """The folder `<root>/<owner>/` of each owner. Every method is blocking work done off the event loop."""
+    """The folder `<root>/<owner>/` of each owner. Asynchronous methods do their I/O in threads."""
 
     def __init__(self, root: Path, zone_of: TimezoneLookup, *, recent_days: int, max_memory_size: int) -> None:
         self._root = root
@@ -44,7 +44,6 @@ class MarkdownFiles:
         self._cap = max_memory_size * GROWTH_LIMIT
 
     def folder(self, owner: str) -> Path:
-        """Where an owner's files are; two owners never share a folder."""
         return self._root / folder_name(owner)
 
     def long_term_path(self, owner: str) -> Path:
@@ -54,7 +53,7 @@ class MarkdownFiles:
         return moment.astimezone(self._zone_of(owner))
 
     async def move(self, former: str, present: str) -> None:
-        """Give an owner's files to the name that it has from now on. Raises StoreError."""
+        """Move the files of an owner to the folder of their new name. Raises StoreError."""
         try:
             await asyncio.to_thread(_move, self.folder(former), self.folder(present))
         except OSError as error:
@@ -64,7 +63,7 @@ class MarkdownFiles:
         return await asyncio.to_thread(self._read, owner, self.local(owner, now).date())
 
     async def read_long_term(self, owner: str) -> str:
-        # read as it is compared when it is changed, also where its bytes are no UTF-8
+        # In the form in which changes compare it, also if it is not UTF-8.
         return storable(await self.raw_long_term(owner))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
@@ -74,37 +73,37 @@ class MarkdownFiles:
         await asyncio.to_thread(_take_out, self.note_path(owner, moment), line)
 
     async def raw_long_term(self, owner: str) -> str:
-        """The text of MEMORY.md, with bytes that are no UTF-8 as surrogate escapes."""
+        """Return the text of MEMORY.md, with surrogate escapes for bytes that are not UTF-8."""
         return await asyncio.to_thread(text_of, self.long_term_path(owner), "surrogateescape")
 
     async def change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
-        """Change the text of MEMORY.md; the text before and after. Raises MemoryRefused, as `change` may too."""
+        """Change MEMORY.md and return the text before and after. Raises MemoryRefused."""
         return await asyncio.to_thread(self._change_long_term, owner, change)
 
     async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
-        """Replace the whole of MEMORY.md if it still says `expected`; whether it did."""
+        """Replace MEMORY.md if its text is still `expected`. Return True if it is replaced."""
 
         def change(current: str) -> str:
-            # what was recorded is compared as the database stores it, without surrogate escapes
+            # The recorded text has no surrogate escapes.
             return text if storable(current) == storable(expected) else current
 
         _, after = await self.change_long_term(owner, change)
         return after == storable(text)
 
     def check_long_term(self, former: str, text: str) -> None:
-        """Raises MemoryRefused for a secret, and when the file would grow too large."""
+        """Raise MemoryRefused if the new text adds a secret or is too large."""
         size = _size(text)
         if size > max(self._cap, _size(former)):
             raise MemoryRefused(
                 _("MEMORY.md would grow to {size} bytes of {most}: remove something first.", size=size, most=self._cap)
             )
-        # a secret that a person wrote there by hand must not keep everything else from being changed
+        # A secret that a person has written into the file must not block other changes.
         if (secret := secret_in(text)) and not secret_in(former):
             raise looks_like(secret)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
-        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
-        # a crash may have kept the change from being made: then there is nothing to take back
+        """Restore a former text of MEMORY.md. Raise MemoryRefused if its text is no longer `expected`."""
+        # The change may never have been written because of a crash.
         if await self.read_long_term(owner) == text:
             return
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
@@ -126,7 +125,7 @@ class MarkdownFiles:
             try:
                 return text_of(folder / name)
             except StoreError as error:
-                # one file that can't be read must not cost every answer
+                # An unreadable file must not prevent answers.
                 log.warning("memory_file_unreadable", file=name, reason=error.loggable)
                 unreadable.append(_("{file} can't be read and was left out: check what it is and whose.", file=name))
                 return ""
@@ -150,7 +149,7 @@ class MarkdownFiles:
 
 
 def _move(former: Path, present: Path) -> None:
-    """What both have is put together, the former first."""
+    """Move a folder. Join files that exist in both, the former first."""
     if not former.exists():
         return
     if not present.exists():
@@ -165,40 +164,40 @@ def _move(former: Path, present: Path) -> None:
 
 
 def folder_name(owner: str) -> str:
-    """The name of an owner's folder: another one for each owner, and none that leads elsewhere."""
+    """Return a unique and safe folder name for an owner."""
     name = owner.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
-    # `.` and `..` lead elsewhere, and an empty name to the root itself
+    # `.` and `..` are other folders, and an empty name is the root itself.
     return name if name.strip(".") else name.replace(".", "%2E") or "%"
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write `text` so that at any moment the file holds the old text or the new one, whole."""
-    # a link stays a link
+    """Replace a file atomically."""
+    # Replace the target of a symbolic link, not the link.
     path = path.resolve()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        # surrogate escapes become the bytes again that were no UTF-8
+        # Surrogate escapes become the original bytes again.
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
-            # the person who edits the file may be another user than the bot
+            # The file may be edited by another system user than the bot's.
             shutil.copymode(path, name)
-        os.replace(name, path)  # noqa: PTH105  # the pathlib spelling hides that this is the atomic step
+        os.replace(name, path)  # noqa: PTH105  # os.replace shows that this step is atomic
         _sync_folder(path.parent)
     except BaseException:
-        os.unlink(name)  # noqa: PTH108  # `name` is a str, as mkstemp gives it
+        os.unlink(name)  # noqa: PTH108  # mkstemp returns a str
         raise
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other processes of ours (the command line beside the bot) from changing `path` meanwhile."""
+    """Keep other processes of this program, such as the command line, from changing a file."""
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _sync_folder(path.parent.parent)
-    # a file of its own: a lock on MEMORY.md would go with the old file when that is replaced
+    # A separate lock file, since MEMORY.md itself is replaced by writes.
     with (path.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -210,12 +209,12 @@ def _append(path: Path, line: str) -> None:
 
 
 def append(path: Path, text: str) -> None:
-    """Add `text` at the end of a file, on a line of its own; afterwards it is on disk. For use while it is locked."""
+    """Append `text` on a new line and flush it to disk. The caller must hold the lock."""
     is_new = not path.exists()
     with path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":  # a crash, a full disk or a person's editor left the last line open
+            if file.read(1) != b"\n":  # The last line may be unfinished.
                 text = f"\n{text}"
         file.write(text.encode())
         file.flush()
@@ -225,7 +224,7 @@ def append(path: Path, text: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have on disk which files a folder holds: else a power cut may take a new one, or bring back an old one."""
+    """Flush a folder to disk, so that new and replaced files survive a power cut."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -238,15 +237,15 @@ def _take_out(path: Path, line: str) -> None:
         lines = text_of(path, "surrogateescape").splitlines(keepends=True)
         same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == storable(line)]
         if same:
-            # the newest of several that say the same
+            # The newest of several equal lines.
             del lines[same[-1]]
             write_atomically(path, "".join(lines))
 
 
 def text_of(path: Path, errors: str = "replace") -> str:
-    """The text of a file; empty when there is none. Raises StoreError."""
+    """Return the text of a file, or an empty string if it doesn't exist. Raises StoreError."""
     try:
-        # a person's editor may have left bytes that are not UTF-8: they are shown, not refused
+        # An editor may have saved bytes that are not UTF-8.
         return path.read_text(encoding="utf-8", errors=errors).removeprefix("\ufeff")
     except FileNotFoundError:
         return ""

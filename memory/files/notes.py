@@ -1,4 +1,4 @@
-"""What the Markdown files say: long-term memory and daily notes, and their place in the prompt (S0)."""
+"""Long-term memory and daily notes, and their section of the prompt (S0)."""
 
 from __future__ import annotations
 
@@ -17,35 +17,34 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
-USER_CHARACTERS = 200
-"""How much of a user's message a daily note holds (S0)."""
-ASSISTANT_CHARACTERS = 300
-"""How much of an answer a daily note holds (S0)."""
+MAX_USER_CHARS = 200
+"""Maximum length of a user's message in a daily note (S0)."""
+MAX_ASSISTANT_CHARS = 300
+"""Maximum length of an answer in a daily note (S0)."""
 
-LONGEST_SECRET = 400
-"""So many characters behind the cut are looked at, so that half a secret is not taken for none."""
-# what the text of something sent begins with: its kind and number
+MAX_SECRET_CHARS = 400
+"""Number of characters behind the cut that are searched for secrets, so that none is cut in half."""
+# The beginning of a media item's text: its kind and number.
 _MEDIA = re.compile(r"\[([a-z ]{1,20} \d+)")
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days."""
+    """The contents of an owner's Markdown files: long-term memory and the notes of today and recent days."""
 
     long_term: str
     today: str
     recent: tuple[tuple[date, str], ...]
-    unreadable: str | None = None  # what was left out, for the user; None: all could be read
+    unreadable: str | None = None  # a message for the user if a file can't be read
 
     def to_context(self, *sections: str) -> str:
-        """Return the part of the prompt that shows it, with S0's headings. It is empty when every part is empty.
+        """Return the section of the prompt with S0's headings. It is empty if there is nothing to show.
 
-        What changes least stands first, so that providers read most of it from their cache: what MEMORY.md said
-        on Monday, then the recent days, then what changes with each conversation.
+        The most stable parts come first, for the provider's prompt cache.
 
         Args:
-            sections: What else there is to show, with its headings, before today's notes.
+            sections: More sections with headings, inserted before today's notes.
         """
         parts: list[str] = []
         if self.long_term.strip():
@@ -60,23 +59,20 @@ class Memory:
 
 
 def daily_note(moment: datetime, user: str, assistant: str) -> str:
-    """The line of an exchange (S0), `[HH:mm] User: {200}
-
-    Assistant: {300}`, at a moment in the chat's zone.
-    """
-    text, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
+    """Return the line of an exchange (S0). `moment` is in the chat's time zone."""
+    text, answered = _one_line(user, MAX_USER_CHARS), _one_line(assistant, MAX_ASSISTANT_CHARS)
     return f"[{moment:%H:%M}] User: {text} | Assistant: {answered}"
 
 
 def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
-    """The daily notes of the exchanges in `messages`: one for each turn that has a user's and a final message."""
+    """Return a daily note for each turn with a user's message and a final answer."""
     return [note for _, note in _dated_notes(messages, zone)]
 
 
 def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
-    """`memory` without the notes of exchanges that the conversation itself still holds."""
+    """Remove the notes of exchanges that are still in the visible conversation."""
     recent_days = {day for day, _ in memory.recent}
-    # None stands for today: what is visible is of a recent day or of this one
+    # None is today.
     remaining = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
 
     def unseen(day: date | None, notes: str) -> str:
@@ -106,14 +102,14 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
 
 
 def _with_speaker(message: Message) -> str:
-    """Return what a message says, in a group with who says it."""
+    """Return the text of a message, in a group with its speaker."""
     text = _without_others_words(message)
     return f"{message.speaker}: {text}" if message.speaker else text
 
 
 def _without_others_words(message: Message) -> str:
-    """What a message says, where nobody else's words are in it; else the kind of thing that came."""
-    # notes stand in every prompt as words of our own, which others' words must not become
+    """Return the text of a message, or only a description if it contains texts of others."""
+    # Notes are trusted in every prompt, so they must not contain foreign text.
     if message.provenance is None or not message.provenance.is_foreign:
         return message.content
     if message.role is Role.ASSISTANT:
@@ -123,9 +119,9 @@ def _without_others_words(message: Message) -> str:
 
 
 def _one_line(text: str, limit: int) -> str:
-    # cut first, as S0 does: what is searched stays short however long the text is; but not through a secret
-    return _BREAKS.sub(" ", _without_secrets(storable(text.strip()[: limit + LONGEST_SECRET]))[:limit]).strip()
+    # Cut before the search for secrets to bound its work, then to the final length.
+    return _BREAKS.sub(" ", _without_secrets(storable(text.strip()[: limit + MAX_SECRET_CHARS]))[:limit]).strip()
 
 
-# each turn asks again for all that the conversation holds
+# Each turn formats all messages of the conversation again.
 _without_secrets = lru_cache(maxsize=512)(without_secrets)

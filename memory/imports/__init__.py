@@ -1,1 +1,1 @@
-"""Taking in what other programs have kept: conversations of assistants and messengers, memories of other agents."""
+"""Import from other programs: conversations of assistants and messengers, memories of other agents."""

@@ -1,4 +1,4 @@
-"""Memories that other agents keep as Markdown: OpenClaw, nanobot, Hermes, and any folder of notes."""
+"""Readers for the Markdown memories of other agents: OpenClaw, nanobot, Hermes, and any folder of notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memory.imports.items import Item
     from memory.imports.source import ImportSource
 
-# Each quantifier is bounded or ends where the next one begins: anybody may have written the text.
+# The text is untrusted, so all quantifiers are bounded or can't overlap.
 _OBSERVED = re.compile(
     r"<!--\s{0,20}observed:\s{0,20}(?P<day>\d{4}-\d\d-\d\d)[^|<>]{0,200}"
     r"(?:\|\s{0,20}status:\s{0,20}(?P<status>\w{1,40}))?[^<>]{0,200}?-->"
@@ -27,11 +27,11 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
 _HERMES = "\n§\n"
 MAX_MEMORY_CHARS = 2_000
-"""Characters of a memory. A longer text is a document."""
+"""A longer text is a document."""
 
 
 class NanobotReader:
-    """Reads nanobot's workspace: MEMORY.md and USER.md, and its history, a line for each thing that happened."""
+    """Reads nanobot's workspace: MEMORY.md, USER.md, and its history with one event per line."""
 
     name = "nanobot"
 
@@ -52,7 +52,7 @@ class NanobotReader:
 
 
 class HermesReader:
-    """Reads the memories of Hermes: MEMORY.md and USER.md, entries parted by a line with a section sign."""
+    """Reads the memories of Hermes: MEMORY.md and USER.md, with a section sign between entries."""
 
     name = "Hermes"
 
@@ -67,7 +67,7 @@ class HermesReader:
 
 
 class OpenClawReader:
-    """Reads OpenClaw's workspace: directives with the day on which they were observed, and notes of days."""
+    """Reads OpenClaw's workspace: dated directives and daily notes."""
 
     name = "OpenClaw"
 
@@ -75,7 +75,7 @@ class OpenClawReader:
         return any(_OBSERVED.search(source.head(name)) for name in source.ending(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Directives that are in force, then the notes. Its dreams are not memories."""
+        """Yield active directives, then the notes. Its dreams are left out."""
         for name in source.ending(".md"):
             text = source.text(name)
             if PurePosixPath(name).name == "DREAMS.md":
@@ -90,7 +90,7 @@ class MarkdownReader:
     name = "Markdown"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether it is a folder with notes; a file that is sent is a document like any other."""
+        """Return True for a folder with notes. A single Markdown file is treated as a document."""
         return source.path.is_dir() and bool(source.ending(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
@@ -117,10 +117,10 @@ def _observed(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
 
 
 def _memories(text: str, at: datetime | None) -> Iterator[Item]:
-    """The items of lists and the paragraphs of a text, without headings, code and comments."""
+    """Yield the list items and paragraphs of a text, without headings, code and comments."""
     text = _FRONT_MATTER.sub("", _without_comments(text))
     is_code, paragraph = False, ""
-    # the empty line at the end completes the last paragraph
+    # The added empty line completes the last paragraph.
     for line in [*text.splitlines(), ""]:
         said = line.strip()
         if said.startswith("```"):
@@ -135,12 +135,12 @@ def _memories(text: str, at: datetime | None) -> Iterator[Item]:
             continue
         said = said[is_item.end() :] if is_item else said
         said = re.sub(r"^\[[ xX]\]\s*", "", said)
-        if len(paragraph) <= MAX_MEMORY_CHARS:  # a longer one is left out anyway
+        if len(paragraph) <= MAX_MEMORY_CHARS:  # Longer ones are left out later.
             paragraph = f"{paragraph} {said}".strip()
 
 
 def _without_comments(text: str) -> str:
-    """Remove HTML comments. A regular expression would search to the end from each opening without a closing."""
+    """Remove HTML comments in linear time, which a regular expression can't with many unclosed ones."""
     kept: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:

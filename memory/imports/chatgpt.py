@@ -1,4 +1,4 @@
-"""ChatGPT's export: conversations.json, or conversations-000.json and so on, each an array of trees of messages."""
+"""The reader for ChatGPT's export: conversations.json or conversations-NNN.json, arrays of message trees."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from memory.imports.items import Item
     from memory.imports.source import ImportSource
 
-# in the place of a citation that the page shows as a link
+# The placeholder of a citation, which the page shows as a link.
 _CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")
 _SPOKEN = frozenset({"text", "multimodal_text", "code"})
-"""The types of content that were said; the others are thoughts, tools' pages and settings."""
+"""Content types of messages. Others are reasoning, tool results and settings."""
 
 
 class ChatGptReader:
@@ -28,13 +28,13 @@ class ChatGptReader:
         return bool(source.json_with("item.mapping"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """Of each conversation the branch that was shown last."""
+        """Yield the branch of each conversation that was shown last."""
         for name in source.json_with("item.mapping"):
-            # map lets go of each conversation before the next one is read
+            # `map` releases each conversation before it reads the next one.
             yield from map(_conversation, source.items(name, "item"))
 
 
-def _conversation(data: Any) -> Item:  # as JSON has it
+def _conversation(data: Any) -> Item:  # parsed JSON
     if not isinstance(data, dict) or not isinstance(data.get("mapping"), dict):
         raise ValueError("a conversation has no messages")
     source_id = data.get("conversation_id") or data.get("id")
@@ -50,20 +50,20 @@ def _messages(data: dict[str, Any], nodes: dict[str, Any]) -> Iterator[ImportedM
         message = node.get("message")
         if not isinstance(message, dict) or not _is_shown(message):
             continue
-        # a message without a time has that of the one before it
+        # A message without a time gets that of the previous one.
         at = _moment(message.get("create_time")) or at
         if text := _text(message.get("content")):
             yield ImportedMessage(text, at, by_assistant=message["author"]["role"] == "assistant")
 
 
 def _branch(newest: object, nodes: dict[str, Any]) -> list[dict[str, Any]]:
-    """The nodes from the first to the one shown last; where that isn't said, to the newest without another after it."""
+    """Return the nodes from the first to the one shown last, or to the newest leaf if that is unknown."""
     if not isinstance(newest, str) or newest not in nodes:
         leaves = [key for key, node in nodes.items() if isinstance(node, dict) and not node.get("children")]
         newest = max(leaves, key=lambda key: _written(nodes[key]), default=None)
     branch: list[dict[str, Any]] = []
     seen: set[str] = set()
-    # a parent that was seen already would lead in a circle
+    # `seen` stops at cycles.
     while isinstance(newest, str) and newest not in seen and isinstance(node := nodes.get(newest), dict):
         seen.add(newest)
         branch.append(node)
@@ -78,7 +78,7 @@ def _written(node: dict[str, Any]) -> float:
 
 
 def _is_shown(message: dict[str, Any]) -> bool:
-    """Whether the person wrote it, or the assistant to the person."""
+    """Return True if a message is from the user, or from the assistant to the user."""
     author, metadata = message.get("author"), message.get("metadata") or {}
     role = author.get("role") if isinstance(author, dict) else None
     to_all = message.get("recipient") in (None, "all")
@@ -94,14 +94,14 @@ def _text(content: object) -> str:
 
 
 def _part(part: object) -> object:
-    """Words as they are, or what a voice message says; a picture or a file says nothing here."""
+    """Return text, or the transcript of a voice message. Pictures and files have none."""
     if isinstance(part, dict) and part.get("content_type") == "audio_transcription":
         return part.get("text")
     return part
 
 
 def _moment(value: object) -> datetime | None:
-    """Return the time of a timestamp. None if it is no number. Raises ValueError if it is out of range."""
+    """Convert a timestamp. Return None if it is not a number. Raise ValueError if it is out of range."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return moment_at(value)

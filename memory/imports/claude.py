@@ -1,4 +1,4 @@
-"""Claude's export: zip files of conversations.json and memories, in one file or in parts beside a manifest."""
+"""The reader for Claude's export: zip files with conversations.json and memories, in one file or in parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEMORY = "conversations_memory"
 
 
 class ClaudeReader:
-    """Reads Claude's export. Users, logins and feedback are not opened but to see that they are no conversations."""
+    """Reads conversations and memories. Users, logins and feedback are left out."""
 
     name = "Claude"
 
@@ -35,13 +35,13 @@ class ClaudeReader:
 
 
 def _memories(source: ImportSource) -> list[tuple[str, str]]:
-    """The documents of memories, each with the path of an account in it: a list of them once, now one a file."""
+    """Return the files with memories and the JSON path of an account in each. Older exports have a list of accounts."""
     return [(name, "item") for name in source.json_with(f"item.{_MEMORY}")] + [
         (name, "") for name in source.json_with(_MEMORY)
     ]
 
 
-def _conversation(data: Any) -> Item:  # as JSON has it
+def _conversation(data: Any) -> Item:  # parsed JSON
     if not isinstance(data, dict) or not isinstance(data.get("chat_messages"), list):
         raise ValueError("a conversation has no messages")
     messages = tuple(message for said in data["chat_messages"] if (message := _message(said)) is not None)
@@ -50,7 +50,7 @@ def _conversation(data: Any) -> Item:  # as JSON has it
     return ImportedConversation(data["uuid"], messages)
 
 
-def _message(data: Any) -> ImportedMessage | None:  # as JSON has it
+def _message(data: Any) -> ImportedMessage | None:  # parsed JSON
     if not isinstance(data, dict) or data.get("sender") not in ("human", "assistant"):
         return None
     blocks = data.get("content")
@@ -65,7 +65,7 @@ def _is_said(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") in ("text", "voice_note")
 
 
-def _remembered(data: Any) -> Iterator[ImportedMemory]:  # as JSON has it
+def _remembered(data: Any) -> Iterator[ImportedMemory]:  # parsed JSON
     if not isinstance(data, dict):
         raise ValueError("memories are not as Claude writes them")
     projects = data.get("project_memories")
@@ -80,7 +80,7 @@ def _remembered(data: Any) -> Iterator[ImportedMemory]:  # as JSON has it
 
 
 def _paragraphs(text: object, at: datetime | None) -> Iterator[ImportedMemory]:
-    """Each line that says something: Claude keeps its memory of a person as one long text with headings."""
+    """Yield the lines of a memory, which Claude stores as one long text, without headings."""
     for line in text.splitlines() if isinstance(text, str) else ():
         said = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if said and not said.startswith("#") and not (said.startswith("**") and said.endswith("**")):

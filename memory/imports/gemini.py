@@ -1,6 +1,6 @@
-"""Gemini's part of Google Takeout: MyActivity.json, an array of prompts, each with its answer as HTML.
+"""The reader for Gemini's part of Google Takeout: MyActivity.json, an array of prompts with their answers as HTML.
 
-It knows no conversations, and which prompts belonged together is not guessed: each is one with its answer.
+The file has no conversations, so each prompt with its answer becomes one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class GeminiReader:
     name = "Gemini"
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether there is activity of Gemini; other products of Google write the same kind of file."""
+        """Return True for activity of Gemini. Other Google products use the same format."""
         return any(_GEMINI.search(source.head(name)) for name in source.json_with(*_RECORD))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
@@ -37,9 +37,9 @@ class GeminiReader:
             yield from map(_exchange, source.items(name, "item"))
 
 
-def _exchange(record: Any) -> Item:  # as JSON has it
+def _exchange(record: Any) -> Item:  # parsed JSON
     if not isinstance(record, dict):
-        raise ValueError("a prompt is no object")  # of a file: it is its content that is wrong
+        raise ValueError("a prompt is no object")  # A ValueError, since the file's content is wrong.
     if not _GEMINI.search(f"{record.get('header')} {record.get('products')}"):
         return LeftOut(N_("activity of other products"))
     asked = _PROMPTED.sub("", str(record.get("title", ""))).strip()

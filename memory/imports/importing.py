@@ -1,8 +1,8 @@
-"""Imports what other programs have kept: conversations into the log, memories as entries that nobody has confirmed.
+"""Import from other programs: conversations go into the log, memories become unconfirmed entries.
 
-A file is read twice. First whole and without a write, so that a damaged one changes nothing; then each piece is
-written by itself, so that no chat waits. An entry tells of the import, and its change is what /undo takes back. A
-program that is killed meanwhile leaves what it has written, which /undo takes back too; importing again goes on.
+A file is read twice: first completely, so that a damaged one changes nothing, then in pieces with a short transaction
+each, so that other chats can write. An entry records the import, and /undo of its change reverts all of it. If the
+process is killed, the finished pieces stay, /undo reverts them too, and importing the file again continues.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from memory.imports.gemini import GeminiReader
 from memory.imports.items import ImportedMemory, ImportRefused
 from memory.imports.json_stream import TooComplex
 from memory.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
-from memory.imports.planning import CANT_BE_KEPT, CHARACTERS, MEMORIES, ImportReport, Part, Piece, pieces
+from memory.imports.planning import CANT_BE_KEPT, CHARS_PER_WRITE, MEMORIES_PER_WRITE, ImportReport, Part, Piece, pieces
 from memory.imports.source import BROKEN, opened_source
 from memory.imports.telegram import TelegramReader
 from memory.imports.whatsapp import WhatsAppReader
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Kind, NewEntry, Operation
-from memory.store.entry_rows import known_owner, owner_number
+from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
@@ -49,23 +49,23 @@ if TYPE_CHECKING:
     from memory.store.entry import Entry
 
     Progress = Callable[[int, int], None]
-    """Is told how many messages and memories are written, and of how many."""
+    """Called with the number of written messages and memories, and the total."""
     _Known = dict[str, dict[str, list[Part]]]
-    """What was imported before, by program and by the id there."""
+    """Earlier imports by program and by the id in that program."""
 
 T = TypeVar("T")
 _PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
 UNDONE = N_("The import was undone while it ran: nothing more is imported.")
 _BATCH_PIECES = 50
-"""Pieces that are read at a time in a thread, if they are short."""
-_READERS = 1
-"""Threads that read files at the same time: two would make each step of a chat's turn wait twice as long."""
+"""Maximum number of pieces that are read in one call of a thread."""
+_MAX_READER_THREADS = 1
+"""A second thread would double the delay of every step of a turn."""
 _TOO_COMPLEX = N_("{file} is nested deeper, or has longer values, than an export does: nothing was imported.")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportDone:
-    """What an import has brought, and the number by which /undo takes it back; None: there was nothing new."""
+    """The result of an import and its number for /undo, or None if there was nothing new."""
 
     report: ImportReport
     change: int | None
@@ -76,17 +76,17 @@ class ForeignImport:
         self._database = database
         self._ledger = ledger
         self._zone_of = zone_of
-        self._free = asyncio.Semaphore(_READERS)
+        self._free = asyncio.Semaphore(_MAX_READER_THREADS)
 
     async def look(self, path: Path, session: Session) -> ImportReport:
-        """Report what an import would bring, without a write. Raises ImportRefused for a damaged or foreign file."""
+        """Report what an import would add, without writing. Raise ImportRefused for a damaged or unknown file."""
         known = await self._known(session.owner)
         async with self._opened(path) as source:
             _reader, report = await self._in_thread(self._looked, source, session, known)
             return report
 
     async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
-        """Import what is new in a file, as said in a chat. Raises ImportRefused where nothing was changed."""
+        """Import the new parts of a file into a session. Raise ImportRefused if it is damaged or unknown."""
         known = await self._known(session.owner)
         async with self._opened(path) as source:
             reader, expected = await self._in_thread(self._looked, source, session, known)
@@ -121,7 +121,7 @@ class ForeignImport:
     async def _write(
         self, session: Session, report: ImportReport, advance: Callable[[], Awaitable[list[Piece | ImportedMemory]]]
     ) -> ImportDone:
-        """Write what `advance` gives, some pieces at a time; the report counts them as they are read."""
+        """Write the batches of pieces that `advance` returns. The report counts them as they are read."""
         async with self._ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
             text = _("An import from {program} has begun.", program=report.program)
             record = await change.add(NewEntry(text, stem="import", topic=report.program, author=Author.IMPORT))
@@ -131,11 +131,11 @@ class ForeignImport:
             while batch := await advance():
                 await self._write_some(writing, batch, report)
         finally:
-            # of what was cut short it tells as much as there is
+            # The entry also describes an import that was interrupted.
             async with self._ledger.change(
                 session.owner, Operation.IMPORT, Author.IMPORT, continues=writing.change
             ) as last:
-                with contextlib.suppress(MemoryRefused):  # it was undone
+                with contextlib.suppress(MemoryRefused):  # The import was undone.
                     await last.rewrite(await last.find(record.name), describe(report))
         return ImportDone(report, writing.change)
 
@@ -148,8 +148,8 @@ class ForeignImport:
                 async with self._database.transaction() as connection:
                     await _require_standing(connection.execute_fetchall, writing.record)
                     await _write_piece(connection, writing, item)
-        for start in range(0, len(memories), MEMORIES):
-            await self._write_memories(writing, memories[start : start + MEMORIES], report)
+        for start in range(0, len(memories), MEMORIES_PER_WRITE):
+            await self._write_memories(writing, memories[start : start + MEMORIES_PER_WRITE], report)
 
     async def _write_memories(
         self, writing: _Writing, memories: Sequence[ImportedMemory], report: ImportReport
@@ -179,7 +179,7 @@ class ForeignImport:
                 await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
 
     async def _known(self, owner: str) -> _Known:
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await find_owner_id(self._database, owner)
         known: _Known = {}
         for row in await self._database.rows(
             "SELECT * FROM imported WHERE owner_id = ? AND NOT undone ORDER BY id", (owner_id,)
@@ -191,7 +191,7 @@ class ForeignImport:
 
 @dataclass(slots=True)
 class _Writing:
-    """An import that is being written. conversation: the one that the next piece goes on with."""
+    """A running import. `conversation` is the id of the conversation to which the next piece belongs."""
 
     session: Session
     program: str
@@ -235,7 +235,11 @@ def format_left_out(report: ImportReport) -> list[str]:
 
 
 def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
-    """The reader of a file. zone: where its clock stood, if it does not say. Raises ImportRefused for a foreign one."""
+    """Return the reader for a file. Raise ImportRefused for an unknown format.
+
+    Args:
+        zone: The time zone of times without one.
+    """
     readers: tuple[Reader, ...] = (
         ChatGptReader(),
         ClaudeReader(),
@@ -248,7 +252,7 @@ def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
         PastedListReader(),
         HermesReader(),
         OpenClawReader(),
-        MarkdownReader(),  # the last: each of those before it may have such notes too
+        MarkdownReader(),  # Last, since the other exports may contain Markdown files too.
     )
     with _readable(source):
         for reader in readers:
@@ -265,7 +269,7 @@ def _next(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list
     batch: list[Piece | ImportedMemory] = []
     chars = 0
     with _readable(source):
-        while len(batch) < _BATCH_PIECES and chars < _BATCH_PIECES * CHARACTERS:
+        while len(batch) < _BATCH_PIECES and chars < _BATCH_PIECES * CHARS_PER_WRITE:
             item = next(items, None)
             if item is None:
                 break
@@ -276,7 +280,7 @@ def _next(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list
 
 @contextlib.contextmanager
 def _readable(source: ImportSource) -> Iterator[None]:
-    """Turn the errors of a damaged or hostile file into a sentence."""
+    """Raise ImportRefused for the errors of a damaged or malicious file."""
     try:
         yield
     except TooComplex as error:
@@ -286,7 +290,7 @@ def _readable(source: ImportSource) -> Iterator[None]:
 
 
 async def _require_standing(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:
-    """Raises ImportRefused where the import was undone meanwhile."""
+    """Raise ImportRefused if the import was undone in the meantime."""
     if not list(await read("SELECT 1 FROM entries WHERE id = ?", (record.id,))):
         raise ImportRefused(_(UNDONE))
 
@@ -294,7 +298,7 @@ async def _require_standing(read: Callable[..., Awaitable[Iterable[object]]], re
 async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piece: Piece) -> None:
     first, last = to_text(piece.messages[0].at), to_text(piece.messages[-1].at)
     if piece.begins:
-        owner_id = await owner_number(connection, writing.session.owner)
+        owner_id = await get_or_create_owner_id(connection, writing.session.owner)
         cursor = await connection.execute(
             "INSERT INTO conversations (session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?)",
             (writing.session.id, owner_id, first, last),
@@ -339,7 +343,7 @@ async def _insert_exchange(
 
 
 def _exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
-    """What a person wrote with the answers to it; of people among themselves each message."""
+    """Yield each message of a person with the answers of the assistant to it."""
     exchange: list[ImportedMessage] = []
     for message in messages:
         if exchange and not message.by_assistant:

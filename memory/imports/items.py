@@ -1,4 +1,4 @@
-"""What a file of another program holds, in the shapes that all readers give."""
+"""The items that readers produce: messages, conversations and memories of other programs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
     from memory.imports.source import ImportSource
 
 
-PART = 500
-"""Messages of a chat of people that are one conversation."""
+MAX_CHAT_MESSAGES = 500
+"""Number of messages after which a chat of people is divided into another conversation."""
 MAX_PART_CHARS = 4_000_000
-"""Characters of such a conversation, which only messages far longer than those of a messenger reach."""
+"""Number of characters after which such a chat is divided."""
 MAX_MESSAGE_CHARS = 1_000_000
-"""Characters of a message that are kept."""
 MAX_ID_CHARS = 200
-"""Characters of an id or a name that another program chose."""
+"""Maximum length of an id or a name of another program."""
 _YEARS = range(1970, 2200)
 
 
 class ImportRefused(MnemeError):
-    """A file can't be imported. The text says why; nothing was changed."""
+    """A file can't be imported. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
-    """One message. by_assistant: a model wrote it. speaker: who wrote it in a chat of people."""
+    """One message. `speaker` is the sender in a chat of people."""
 
     text: str
     at: datetime
@@ -42,7 +41,7 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """A conversation, oldest message first. source_id: by which the same one is known in a later export."""
+    """A conversation, oldest message first. `source_id` identifies it in later exports."""
 
     source_id: str
     messages: tuple[ImportedMessage, ...]
@@ -50,20 +49,20 @@ class ImportedConversation:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemory:
-    """What another program remembered, in its words. at: since when, where that is known."""
+    """A memory of another program. `at` is when it was stored, if known."""
 
     text: str
     at: datetime | None = None
 
     @property
     def source_id(self) -> str:
-        """The same words are the same memory."""
+        """Return an id that is derived from the text."""
         return f"memory {digest_of(self.text)}"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that is not taken, and what it is, in words for a person."""
+    """An item that is not imported, with a description for the user."""
 
     what: str
 
@@ -73,24 +72,24 @@ Item = ImportedConversation | ImportedMemory | LeftOut
 
 class Reader(Protocol):
     name: str
-    """What the program is called."""
+    """The name of the program."""
 
     def detects(self, source: ImportSource) -> bool:
-        """Whether the file is one of that program, by what is in it."""
+        """Return True if the content of a file is from this program."""
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        """All that is in it, a piece at a time. Raises ImportRefused or ValueError for what is damaged."""
+        """Yield the items of a file. Raise ImportRefused or ValueError if it is damaged."""
 
 
 class Digest:
-    """What tells the texts that were added from others."""
+    """A hash of a sequence of texts."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
     def add(self, text: str) -> None:
         self._hash.update(text.encode("utf-8", "surrogatepass"))
-        # tells ("ab", "c") from ("a", "bc")
+        # Distinguishes ("ab", "c") from ("a", "bc").
         self._hash.update(b"\0")
 
     @property
@@ -106,9 +105,9 @@ def digest_of(*texts: str) -> str:
 
 
 def moment_of(value: object) -> datetime:
-    """Parse an ISO 8601 date, in UTC if it names no zone. Raises ValueError if it is none or out of range."""
+    """Parse an ISO 8601 date, in UTC if it has no zone. Raises ValueError if it is invalid or out of range."""
     if not isinstance(value, str):
-        raise ValueError("a date is missing")  # of a file: it is its content that is wrong
+        raise ValueError("a date is missing")  # A ValueError, since the file's content is wrong.
     moment = datetime.fromisoformat(value)
     return plausible(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 
@@ -122,14 +121,14 @@ def moment_at(timestamp: float) -> datetime:
 
 
 def plausible(moment: datetime) -> datetime:
-    """Refuse years in which no export was written, and which may not fit when a time zone is applied."""
+    """Raise ValueError for an implausible year, which might also overflow in another time zone."""
     if moment.year not in _YEARS:
         raise ValueError("a date is out of range")
     return moment
 
 
 class ChatParts:
-    """Cuts a chat of people into conversations: it has no ends, and paging through years would help no reader."""
+    """Divides a chat of people, which may span years, into conversations."""
 
     def __init__(self, chat: str) -> None:
         self._chat = chat
@@ -140,7 +139,7 @@ class ChatParts:
     def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:
         self._part.append(message)
         self._chars += len(message.text)
-        if len(self._part) == PART or self._chars > MAX_PART_CHARS:
+        if len(self._part) == MAX_CHAT_MESSAGES or self._chars > MAX_PART_CHARS:
             yield from self.rest()
 
     def rest(self) -> Iterator[ImportedConversation]:

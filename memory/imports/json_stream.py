@@ -1,8 +1,7 @@
-"""Reads JSON documents of strangers in bounded memory.
+"""Reads untrusted JSON documents in bounded memory.
 
-ijson streams, but it may store the path of every nesting level and a whole key, string or number, and it hands over the
-events of a chunk only once all of them exist. So each chunk is checked before ijson sees it, by methods of bytes, which
-takes ten seconds for a gigabyte.
+ijson streams, but it stores the path of every nesting level, whole keys, strings and numbers, and all events of a chunk
+at once. So each chunk is checked before ijson reads it, with methods of bytes, which takes ten seconds per gigabyte.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_DEPTH = 64
-"""Nested lists and objects. Exports have fewer than 20."""
+"""Maximum nesting of lists and objects. Exports have fewer than 20."""
 MAX_KEY_BYTES = 2_000
 MAX_STRING_BYTES = 8 * 1024**2
 MAX_NUMBER_BYTES = 400
 MAX_VALUE_BYTES = 16 * 1024**2
 MAX_VALUE_ITEMS = 1_000_000
-"""The size of one value that is built in memory, such as a conversation: bytes of JSON, and items in it."""
+"""Maximum number of items in one value that is built in memory, such as a conversation."""
 MAX_PATH_DEPTH = 8
 CHUNK_BYTES = 4_096
-"""Bytes that are parsed at a time. The events of one chunk exist together."""
+"""Bytes that are parsed at once. The events of a chunk are in memory together."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _SEPARATORS = bytes.maketrans(b"[]{},:\t\r\n", b" " * 9)
@@ -48,7 +47,7 @@ class BoundedJson:
         self._in_string = False
         self._is_escaped = False  # the next byte follows a backslash
         self._string_bytes = 0  # of the current string, or of the last one until something follows it
-        self._outside = b""  # the end of what stood outside strings: a number may go on in the next chunk
+        self._outside = b""  # the last bytes outside strings, since a number may continue in the next chunk
         self._value_bytes = 0
         self._value_items = 0
 
@@ -57,7 +56,7 @@ class BoundedJson:
         chunks = [self._file.read(CHUNK_BYTES if size < 0 else min(size, CHUNK_BYTES))]
         if chunks[0]:
             self.check(chunks[0])
-        # the parser would begin again with an unfinished string for each chunk
+        # The parser would scan an unfinished string again for each chunk.
         while self._in_string and chunks[-1]:
             chunks.append(self._file.read(CHUNK_BYTES))
             self.check(chunks[-1])
@@ -85,10 +84,10 @@ class BoundedJson:
                 raise TooComplex("a value is too large")
 
     def _check_strings(self, chunk: bytes) -> bytes:
-        """Return what stands outside strings in `chunk`, with a quotation mark for each string."""
+        """Return the bytes outside strings, with a quotation mark for each string."""
         if self._is_escaped:
             chunk = b"_" + chunk[1:]
-        # first pairs of backslashes, so that each of the others escapes what follows it
+        # Pairs of backslashes first, so that each remaining one escapes the next character.
         chunk = chunk.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         self._is_escaped = chunk.endswith(b"\\")
         pieces = chunk.split(b'"')
@@ -102,7 +101,7 @@ class BoundedJson:
         return b'"'.join(outside)
 
     def _check_lengths(self, pieces: Sequence[bytes]) -> None:
-        """Check the strings of a chunk of which one is longer than a key may be."""
+        """Check the strings of a chunk in which at least one exceeds the limit of keys."""
         for number, piece in enumerate(pieces):
             if number:
                 self._in_string = not self._in_string
@@ -122,7 +121,7 @@ def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
 
     Paths are those of ijson.parse, down to MAX_PATH_DEPTH. What is nested deeper has an empty path.
     """
-    import ijson  # at the first JSON document: most starts see none
+    import ijson  # Imported late, since few starts import a JSON document.
 
     paths: list[str] = [""]  # of the containers that are open, and of the current value in each
     try:
@@ -159,7 +158,7 @@ def values(file: IO[bytes], prefix: str) -> Iterator[Any]:
         for value in ijson.items(bounded, prefix, use_float=True, buf_size=CHUNK_BYTES):
             bounded.begin_value()
             yield value
-            del value  # only one value exists at a time
+            del value  # Keep only one value in memory.
     except ijson.JSONError as error:
         raise ValueError(str(error)) from error
 
@@ -168,12 +167,12 @@ class ValueBuilder:
     """Builds one value from events, such as a message, within the same limits."""
 
     def __init__(self) -> None:
-        from ijson.common import ObjectBuilder  # late, as above
+        from ijson.common import ObjectBuilder  # Imported late, as above.
 
         self._builder = ObjectBuilder()
         self._bytes = self._items = 0
 
-    def add(self, event: str, value: Any) -> None:  # as ijson gives it
+    def add(self, event: str, value: Any) -> None:  # as returned by ijson
         self._items += 1
         self._bytes += len(value) if isinstance(value, str) else 0
         if self._items > MAX_VALUE_ITEMS or self._bytes > MAX_VALUE_BYTES:

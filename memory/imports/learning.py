@@ -1,8 +1,7 @@
-"""Learns from conversations that were imported, where their owner asks for it: the newest first, so many tokens a day.
+"""Learning from imported conversations at their owner's request, newest first, within a daily budget of tokens.
 
-What is learned waits for its owner's word like all that is imported, and is part of the import: one /undo takes back
-both. What cites nothing, or what a second look doubts, is left out. Nothing else comes of such a conversation: no
-history, and nothing is forgotten that it asks to forget.
+Learned facts are unconfirmed, like all imported memories, and belong to the import, so that one /undo reverts both.
+Facts without a citation and doubtful ones are left out. Such a conversation adds no history and deletes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from memory.facts.fact import Doubt, Excerpt
 from memory.log.sessions import message_of
 from memory.messages import Provenance, Role
 from memory.store.entry import Author, Operation
-from memory.store.entry_rows import known_owner
+from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import forgotten_words
 
 if TYPE_CHECKING:
@@ -35,12 +34,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-NEWEST = 30
-"""Conversations that are learned from when it is asked for once."""
-TRIES = 3
-"""How often a conversation is tried of which the model gives no usable answer."""
-PATIENCE = 120.0
-"""Seconds that the model has for each answer; nobody waits for it."""
+CONVERSATIONS_PER_REQUEST = 30
+MAX_TRIES = 3
+"""How often a conversation is tried if the model gives no usable answer."""
+TIMEOUT_SECONDS = 120.0
+"""Timeout of each request to the model. No user waits for it."""
 _OF_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id JOIN owners o ON o.id = i.owner_id"
 
 
@@ -59,18 +57,23 @@ class _Requested:
 
 
 async def request_learning(database: Database, owner: str) -> int:
-    """Have the newest imported conversations learned from that were not yet; how many those are."""
+    """Queue the newest imported conversations for learning. Return their number."""
     return await database.write(
         f"UPDATE imported SET learning_tries = ? WHERE id IN (SELECT i.id {_OF_IMPORTS} WHERE i.owner_id = ?"
         " AND NOT i.undone AND i.learning_tries = 0 AND i.learned_through <"
         " (SELECT max(m.id) FROM messages m WHERE m.conversation_id = i.conversation_id)"
         " ORDER BY c.ended_at DESC LIMIT ?)",
-        (TRIES, await known_owner(database, owner), NEWEST),
+        (MAX_TRIES, await find_owner_id(database, owner), CONVERSATIONS_PER_REQUEST),
     )
 
 
 class ImportLearning:
-    """Learns from imported conversations. spent_today: the tokens used since midnight, of at most `limit`."""
+    """Learns from imported conversations.
+
+    Args:
+        spent_today: Returns the tokens used since midnight.
+        limit: Maximum number of tokens per day.
+    """
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class ImportLearning:
         self._limit = limit
 
     async def step(self) -> LearnedFromImport | None:
-        """Learn from the newest waiting conversation; None where there is none, or no token left. Raises Postponed."""
+        """Learn from the next conversation. Return None if the queue or budget is empty. Raises Postponed."""
         wanted = await self._next()
         if wanted is None or await self._spent_today() >= self._limit:
             return None
@@ -108,7 +111,7 @@ class ImportLearning:
                 is_whole = False
                 break
             memories += learned
-            # part by part: what a kill interrupts goes on behind the last one
+            # Recorded after each part, so that a restart continues behind it.
             if part.through is not None:
                 await self._database.write(
                     "UPDATE imported SET learned_through = ? WHERE conversation_id = ?",
@@ -134,8 +137,8 @@ class ImportLearning:
         return _Requested(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
 
     async def _learn(self, wanted: _Requested, part: Part) -> int | None:
-        """Learn from a part; the number of memories, None where the model gives no usable answer."""
-        owner, deadline = wanted.owner, asyncio.get_running_loop().time() + PATIENCE
+        """Learn from a part. Return the number of memories, or None without a usable answer."""
+        owner, deadline = wanted.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         memory = await self._ledger.page(owner)
         answer = await self._extractor.extract(part, owner, memory, deadline)
         if answer is None:
@@ -152,23 +155,23 @@ class ImportLearning:
             if not await change.read(
                 "SELECT 1 FROM imported WHERE conversation_id = ? AND NOT undone", (wanted.conversation,)
             ):
-                return 0  # it was undone meanwhile
+                return 0  # The import was undone.
             waiting = [_unconfirmed(fact) for fact in checked if _is_cited(fact)]
             learned = await self._facts.learn_in(change, waiting, part.messages[0].id or 0)
         return len(learned)
 
 
 def _typed_there(message: Message) -> Message:
-    """A message as it was where it was said: there its owner typed it."""
+    """Restore the provenance of a message: its owner typed it in the other program."""
     return replace(message, provenance=Provenance.TYPED if message.role is Role.USER else None)
 
 
 def _is_cited(checked: CheckedFact) -> bool:
-    """Whether the conversation holds the words of a fact, and no look doubts it."""
+    """Return True if a fact has a citation and no doubt."""
     return checked.number is not None and checked.doubt in (None, Doubt.NOT_CHECKED)
 
 
 def _unconfirmed(checked: CheckedFact) -> CheckedFact:
-    """A fact that its owner has to confirm, and that holds since it was said."""
+    """Return a fact as unconfirmed, valid since its message."""
     said_on = checked.message.created_at.date() if checked.message is not None else None
     return replace(checked, doubt=Doubt.IMPORTED, fact=replace(checked.fact, since=checked.fact.since or said_on))

@@ -1,4 +1,4 @@
-"""Memories of other programs that come as lists: mem0's results, the MCP memory server's lines, and a pasted list."""
+"""Readers for lists of memories: mem0's results, the MCP memory server's lines, and a pasted list."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _ENTRY = re.compile(r"(?:[-*]\s*)?\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
 _FENCE = re.compile(r"\s*```")
-LEAST_ENTRIES = 2
-"""A list has so many entries: one line in brackets is no list."""
+MIN_ENTRIES = 2
+"""A single line in brackets is not a list."""
 
 
 class Mem0Reader:
-    """Reads what mem0's get_all gives: {"results": [{"memory": ...}]}."""
+    """Reads the result of mem0's get_all: {"results": [{"memory": ...}]}."""
 
     name = "mem0"
 
@@ -41,7 +41,7 @@ class Mem0Reader:
 
 
 class McpMemoryReader:
-    """Reads the lines of the MCP memory server: entities with observations, and relations between them."""
+    """Reads the file of the MCP memory server: one entity with observations, or one relation, per line."""
 
     name = "MCP memory"
 
@@ -56,7 +56,7 @@ class McpMemoryReader:
 
 
 class PastedListReader:
-    """Reads a list of `[YYYY-MM-DD] - entry`, as assistants write it when asked for all that they remember."""
+    """Reads a list of `[YYYY-MM-DD] - entry`, which assistants write when asked for their memories."""
 
     name = "a list"
 
@@ -70,14 +70,14 @@ class PastedListReader:
 
 
 def is_list(text: str) -> bool:
-    """Whether a text is a list of memories: entries, headings between them, and at most a line of talk around it."""
+    """Return True if a text has at least MIN_ENTRIES entries, and they are most of its lines."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
     entries = sum(_ENTRY.fullmatch(line.strip()) is not None for line in lines)
-    return entries >= LEAST_ENTRIES and entries * 2 > len(lines)
+    return entries >= MIN_ENTRIES and entries * 2 > len(lines)
 
 
 def list_entries(text: str) -> Iterator[ImportedMemory]:
-    """The entries of a list; what follows one on further lines without a date belongs to it no more."""
+    """Yield the entries of a list. Lines without a date are ignored."""
     for line in text.splitlines():
         if match := _ENTRY.fullmatch(line.strip()):
             known = match["day"][0].isdigit()
@@ -103,7 +103,7 @@ def _is_graph(head: str) -> bool:
 
 def _facts(row: object) -> Iterator[Item]:
     if not isinstance(row, dict):
-        raise ValueError("a line is no object")  # of a file: it is its content that is wrong
+        raise ValueError("a line is no object")  # A ValueError, since the file's content is wrong.
     if row.get("type") == "entity":
         name, observations = str(row.get("name"))[:MAX_ID_CHARS], row.get("observations")
         for observation in observations if isinstance(observations, list) else ():

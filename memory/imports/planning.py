@@ -1,4 +1,4 @@
-"""What of a file is new, cut into pieces of which each is one short write."""
+"""Selection of the new content of a file, in pieces that are written in one short transaction each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.imports.items import (
     LeftOut,
     digest_of,
 )
-from memory.store.entry_rows import LONGEST_CONTENT
+from memory.store.entry_rows import MAX_CONTENT_CHARS
 from memory.text.validity import valid_text
 
 if TYPE_CHECKING:
@@ -27,19 +27,18 @@ if TYPE_CHECKING:
 
     from memory.imports.items import ImportedMessage, Item
 
-MESSAGES = 40
-CHARACTERS = 20_000
-"""Of one write: each enters the search index with its neighbours, and others wait meanwhile."""
-MEMORIES = 20
+MESSAGES_PER_WRITE = 40
+CHARS_PER_WRITE = 20_000
+MEMORIES_PER_WRITE = 20
 MAX_ITEMS = 200_000
-"""Conversations and memories of one import. Their ids are stored while it runs."""
+"""Maximum number of conversations and memories in one import. Their ids are in memory while it runs."""
 DIFFERS = N_("conversations that have changed since they were imported")
 CANT_BE_KEPT = N_("memories that can't be kept as they are")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """So many messages of a conversation that were imported before, and what tells them from others."""
+    """The number and digest of messages of a conversation that were imported together."""
 
     messages: int
     digest: str
@@ -47,17 +46,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Messages of a conversation that are written together."""
+    """Messages of a conversation that are written in one transaction."""
 
     source_id: str
-    begins: bool  # they are its first new ones
+    begins: bool  # whether it is the first piece of the conversation
     messages: tuple[ImportedMessage, ...]
-    so_far: Part  # what is imported of it once they are written
+    so_far: Part  # the messages imported including this piece
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """What comes, or came, of a file. known: conversations and memories that were there already."""
+    """The counts of an import. `known` is the number of conversations and memories imported before."""
 
     program: str
     conversations: int = 0
@@ -77,7 +76,7 @@ class ImportReport:
 def pieces(
     items: Iterable[Item], known: Mapping[str, Sequence[Part]], report: ImportReport
 ) -> Iterator[Piece | ImportedMemory]:
-    """Yield the new ones ready to be written, and count all in the report. Raises ImportRefused for too many."""
+    """Yield the new pieces and memories, and count all items in the report. Raises ImportRefused."""
     seen: set[str] = set()
     for found in items:
         item = _with_short_id(found)
@@ -90,7 +89,7 @@ def pieces(
             )
         if isinstance(item, LeftOut):
             report.left_out[item.what] += 1
-        elif isinstance(item, ImportedMemory) and len(item.text) > LONGEST_CONTENT:
+        elif isinstance(item, ImportedMemory) and len(item.text) > MAX_CONTENT_CHARS:
             report.left_out[CANT_BE_KEPT] += 1
         elif item.source_id in seen:
             report.known += 1
@@ -128,7 +127,7 @@ def _conversation(
     messages = conversation.messages
     position = 0
     for part in known.get(conversation.source_id, ()):
-        # each import took the next stretch: new is what follows on all of them, unchanged
+        # The parts must match the beginning of the conversation. The rest is new.
         texts = (message.text for message in messages[position : position + part.messages])
         if digest_of(*texts) != part.digest:
             report.left_out[DIFFERS] += 1
@@ -151,7 +150,9 @@ def _conversation(
 def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
     batch: list[ImportedMessage] = []
     for message in messages:
-        if batch and (len(batch) == MESSAGES or sum(len(m.text) for m in batch) + len(message.text) > CHARACTERS):
+        if batch and (
+            len(batch) == MESSAGES_PER_WRITE or sum(len(m.text) for m in batch) + len(message.text) > CHARS_PER_WRITE
+        ):
             yield batch
             batch = []
         batch.append(message)
@@ -159,7 +160,7 @@ def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessag
 
 
 def _storable(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
-    """Prepare a message for the log: mask its secrets, and cut it to the length of a message."""
+    """Prepare a message for the log: mask secrets and limit its length."""
     said = message.text[:MAX_MESSAGE_CHARS]
     text = without_secrets(said)
     report.secrets += text != said

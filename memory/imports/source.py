@@ -1,7 +1,7 @@
-"""The file, folder or zip file that is imported: its parts by name, each read as a stream and within limits.
+"""The file, folder or zip file to import, with its parts by name. Each part is read as a stream and within limits.
 
-It comes from anywhere. A zip file inside a zip file is not opened, a link is not followed, and a part that unpacks to
-far more than its size in the file is refused before it is read. Each read is bounded: a chunk of JSON, a line, a text.
+The source is untrusted. Nested zip files are not opened, links are not followed, and a part with an extreme compression
+ratio is refused. All reads are bounded: a chunk of JSON, a line or a text.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 MAX_PARTS = 20_000
 MAX_BYTES = 8 * 1024**3
-"""The size that the parts of a zip file may declare, together."""
+"""Maximum declared size of all parts of a zip file together."""
 MAX_RATIO = 200
-"""How many times its size in the zip file a part may unpack to, above HARMLESS_BYTES."""
+"""Maximum compression ratio of parts larger than HARMLESS_BYTES."""
 HARMLESS_BYTES = 64 * 1024**2
 MAX_TEXT_BYTES = 4 * 1024**2
-"""A text that is read whole, such as the notes of an agent."""
+"""Maximum size of a text that is read as a whole, such as the notes of an agent."""
 MAX_LINE_CHARS = 1_000_000
 KINDS = frozenset({".json", ".jsonl", ".md", ".txt", ".zip"})
 """The file name extensions of exports."""
 HEAD_BYTES = 256 * 1024
 HEAD_EVENTS = 20_000
-"""The beginning of a part that is looked at to detect its format: bytes of a text, events of a JSON document."""
+"""The beginning of a part that is read to detect its format: bytes of a text, events of a JSON document."""
 DETECTING_PATHS = frozenset(
     {
         "chats.list.item",
@@ -73,7 +73,7 @@ class ImportSource:
         self._prefixes: dict[str, frozenset[str]] = {}
         self._is_closed = False
         self.has_too_complex = False
-        """Whether a JSON document exceeded the limits when its format was detected."""
+        """True if a JSON document exceeded the limits when its format was detected."""
 
     @property
     def names(self) -> list[str]:
@@ -109,7 +109,7 @@ class ImportSource:
         with self.open(name) as file:
             content = file.read(HEAD_BYTES)
         try:
-            # the last character may be cut
+            # The last character may be incomplete.
             return content.decode("utf-8-sig", errors="strict" if len(content) < HEAD_BYTES else "ignore")
         except UnicodeDecodeError:
             return ""
@@ -120,12 +120,12 @@ class ImportSource:
             found: set[str] = set()
             try:
                 with self.open(name) as file:
-                    # keys that follow a long list, such as contacts, come late
+                    # Important keys may follow a long list, such as contacts.
                     paths = (path for path, *_rest in islice(events(file), HEAD_EVENTS))
                     found.update(path for path in paths if path in DETECTING_PATHS)
             except TooComplex:
                 self.has_too_complex = True
-            except BROKEN:  # it may be of no interest to any reader
+            except BROKEN:  # No reader may need it.
                 pass
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
@@ -144,7 +144,7 @@ class ImportSource:
             yield from events(file)
 
     def close(self) -> None:
-        """End the read of a thread that goes on for a request that was cancelled."""
+        """Stop a thread that still reads for a cancelled request."""
         self._is_closed = True
 
     def _check_open(self) -> None:
@@ -179,7 +179,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
         try:
             files = sorted(_files(path))
             for file in files:
-                # a single file that was sent may be a zip file by any name
+                # A single file may be a zip file with any name.
                 if file.suffix.lower() == ".zip" or (len(files) == 1 and zipfile.is_zipfile(file)):
                     with file.open("rb") as opened:
                         if count_entries(opened) > MAX_PARTS:
@@ -205,7 +205,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
 
 
 def may_be_export(name: str, content: bytes) -> bool:
-    """Whether a file has an extension of an export, or is a zip file. Its content is not read yet."""
+    """Return True if a file is a zip file or has an extension of an export."""
     return Path(name).suffix.lower() in KINDS or zipfile.is_zipfile(io.BytesIO(content))
 
 

@@ -1,4 +1,4 @@
-"""Telegram Desktop's export, result.json: one chat, or all of them."""
+"""The reader for Telegram Desktop's export: result.json with one chat or all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLE_ACCOUNT = "personal_information"
 
 
 class TelegramReader:
-    """Reads chats. Contacts, sessions and the account's own data are not taken."""
+    """Reads chats. Contacts, sessions and account data are left out."""
 
     name = "Telegram"
 
@@ -60,7 +60,7 @@ def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> I
     yield from chat.rest()
 
 
-def _message(data: Any) -> ImportedMessage | LeftOut:  # as JSON has it
+def _message(data: Any) -> ImportedMessage | LeftOut:  # parsed JSON
     if data.get("type") != "message":
         return LeftOut(N_("notices of the messenger"))
     text = _text(data.get("rich_message", data.get("text"))).strip()
@@ -73,7 +73,7 @@ def _message(data: Any) -> ImportedMessage | LeftOut:  # as JSON has it
 
 
 def _text(value: object) -> str:
-    """The words of a text, of a list of its parts, or of the blocks of a rich message."""
+    """Return the text of a string, a list of parts, or the blocks of a rich message."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

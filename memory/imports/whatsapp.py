@@ -1,7 +1,7 @@
-"""WhatsApp's export of a chat: a text with a line for each message, in the form of the phone that wrote it.
+"""The reader for WhatsApp's export of a chat: a text file in a format that depends on the phone's locale.
 
-whatstk reads it too, and brings pandas with it; what has to be known of the form fits here. It does not say in which
-order day and month stand: a number above 12 anywhere in the file does, and days that would run backwards do.
+The order of day and month is found from all dates: by numbers above 12, and because messages are in chronological
+order. The package whatstk reads the format too, but depends on pandas.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory.imports.source import ImportSource
 
 _FIRST_LINES = 20
-# marks of direction that stand before a line, and the narrow space before AM
+# Direction marks at the beginning of lines, and special spaces such as that before AM.
 _MARKS = dict.fromkeys((0x200E, 0x200F, 0x202A, 0x202C, 0xFEFF)) | {0x202F: " ", 0x00A0: " "}
 _LINE = re.compile(
     r"\[?(?P<a>\d{1,4})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{2,4})\.?,? +"
@@ -48,7 +48,7 @@ ORDERS = ("dmy", "mdy", "ymd")
 
 
 class _Written(NamedTuple):
-    """A message as the text has it: the three numbers of its day, its time, who wrote it, if anybody did."""
+    """A parsed message, with the three numbers of its date in the order of the file. Notices have no speaker."""
 
     day: tuple[int, int, int]
     time: tuple[int, int, int]
@@ -71,7 +71,7 @@ class WhatsAppReader:
                 yield from self._chat(source, name)
 
     def _chat(self, source: ImportSource, name: str) -> Iterator[Item]:
-        # a first pass over the whole file, since no line says by itself in which order its date is written
+        # A first pass to find the order of day and month.
         order = day_order(written.day for written in _written(source.lines(name)))
         if order is None:
             raise ImportRefused(
@@ -86,7 +86,7 @@ class WhatsAppReader:
                 yield LeftOut(N_("photos, recordings and other messages without words"))
                 continue
             at = plausible(datetime(*_date(written.day, order), *written.time, tzinfo=self._zone))
-            # the chat is known by its first message, since its file is called as the phone likes
+            # Identified by its first message, since the file name depends on the phone.
             chat = chat or ChatParts(digest_of(at.isoformat(), written.speaker, written.text))
             yield from chat.add(ImportedMessage(written.text.strip(), at, speaker=written.speaker))
         if chat is not None:
@@ -94,9 +94,9 @@ class WhatsAppReader:
 
 
 def day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
-    """In which order day, month and year stand, by all dates of a chat; None: in none can all be read.
+    """Return the order of day, month and year in which all dates are valid, or None.
 
-    Where several orders can be, it is the one in which the fewest dates run backwards.
+    If several are possible, return the one with the fewest dates before their predecessor.
     """
     backwards = dict.fromkeys(ORDERS, 0)
     last: dict[str, tuple[int, int, int]] = {}
@@ -114,7 +114,7 @@ def day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
 
 
 def _date(day: tuple[int, int, int], order: str) -> tuple[int, int, int]:
-    """Year, month and day of the month. Raises ValueError for a year of one digit or three."""
+    """Return year, month and day. Raise ValueError for an implausible year."""
     numbers = dict(zip(order, day, strict=True))
     year = numbers["y"]
     if 100 <= year < 1000 or (order == "ymd" and year < 1000):
@@ -129,12 +129,12 @@ def _is_chat(head: str) -> bool:
 
 
 def _line(line: str) -> re.Match[str] | None:
-    # its date shows at once: a long line is not copied for that
+    # The quick check avoids a copy of a long line.
     return _LINE.fullmatch(line.translate(_MARKS).strip()) if _DATED.match(line) else None
 
 
 def _written(lines: Iterable[str]) -> Iterator[_Written]:
-    """The messages; a line without a date goes on with the message before it. Raises ValueError for an hour of 25."""
+    """Yield the messages. A line without a date continues the previous message."""
     current: _Written | None = None
     following: list[str] = []
     chars = 0

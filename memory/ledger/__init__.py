@@ -1,1 +1,1 @@
-"""Changing what is remembered: one writer, one action, one undo."""
+"""Changes of memory and their undo."""

@@ -1,4 +1,7 @@
-"""What can be done to an owner's memory in one change: the verbs of the ledger."""
+"""The operations of one change of an owner's memory.
+
+The module is longer than most, since every operation is a method of `Change`.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.ledger.page import appending, format_line, line_of, replacing
 from memory.messages import storable
-from memory.store.decay import MOST_REINFORCED, reinforce
+from memory.store.decay import MAX_REINFORCEMENTS, reinforce
 from memory.store.entry import (
-    MOST_RECORDED,
+    MAX_RECORDED_RUNS,
     Action,
     Author,
     Entry,
@@ -55,7 +58,14 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before."""
+    """One change of an owner's memory, within a transaction.
+
+    Attributes:
+        before: The former row and names, as JSON, of each entry that was touched. None for a new entry.
+        is_written: Whether MEMORY.md has the change's edit.
+        forgotten: Entries with source words to mark as forgotten.
+        number: The number that `/undo` takes, once the change is committed.
+    """
 
     def __init__(
         self,
@@ -70,11 +80,9 @@ class Change:
         self.owner_id = owner_id
         self.author = author
         self.moment = moment
-        self.before: dict[
-            int, str | None
-        ] = {}  # each touched entry as it was, its row and names as JSON; None: there was none
+        self.before: dict[int, str | None] = {}
         self.is_written = True
-        self.forgotten: list[Entry] = []  # as they were: their words are marked with the change
+        self.forgotten: list[Entry] = []
         self.number: int | None = None
         self._connection = connection
         self._page = page
@@ -86,7 +94,7 @@ class Change:
         return self._page.is_changed
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """The rows that `sql` selects from what the change has made of the store so far."""
+        """Return the rows that `sql` selects, including the writes of this change so far."""
         return list(await self._connection.execute_fetchall(sql, parameters))
 
     async def find(self, name: str) -> Entry:
@@ -99,13 +107,13 @@ class Change:
         return await free_name_for(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:
-        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
+        """Create an entry. Raise MemoryRefused if its name is taken or its content must not be stored."""
         new = self._usable(new)
         name = new.name or await generated_name(self._connection, self.owner_id, new.stem, new.topic or new.content)
         return await self._by_id(await self._insert(name, new))
 
     async def also(self, entry: Entry, write: Callable[[aiosqlite.Connection, Entry], Awaitable[None]]) -> None:
-        """Write what belongs to an entry and is none, such as the marker of an archive, in the same transaction."""
+        """Write rows that belong to an entry, such as the marker of an archive, in the same transaction."""
         await write(self._connection, entry)
 
     async def rewrite(
@@ -121,7 +129,7 @@ class Change:
         nature: Nature | None = None,
         kind: Kind | None = None,
     ) -> Entry:
-        """Replace an entry's content; it is then by who writes it, and trusted as they are."""
+        """Replace an entry's content. The entry gets the author and trust of this change."""
         self._refuse_archive(entry)
         if self.author is Author.USER and content != entry.content:
             self.forgotten.append(entry)
@@ -134,7 +142,7 @@ class Change:
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
         columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
-        # what was shared stays so only in the words of a person
+        # A shared entry stays shared only if a person has written the new content.
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
         columns |= _of_kind(entry, kind) if kind is not None else {}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
@@ -144,9 +152,9 @@ class Change:
         return await self._by_id(entry.id)
 
     async def supersede(self, former: Entry, new: NewEntry) -> Entry:
-        """Write `new` in the place of `former`, under its names, subject and scope.
+        """Add an entry that supersedes `former` and inherits its names, subject and scope.
 
-        Raises ValueError if it is unconfirmed.
+        Raises ValueError if the new one is unconfirmed.
         """
         if new.unconfirmed is not None:
             raise ValueError("an unconfirmed memory supersedes nothing")
@@ -161,14 +169,14 @@ class Change:
                 nature=_inherited_nature(former, new.nature),
             )
         )
-        # its names are released first: the new entry takes over the main name, and the aliases after that
+        # Released first, since the new entry takes over the names.
         await self._release_names(former)
         entry_id = await self._insert(former.name, new)
         await self._give_way(former, entry_id, former.aliases, "until")
         return await self._by_id(entry_id)
 
     async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
-        """Have a memory that there is already take the place of `former`; `word` stands in that one's dated name."""
+        """Let an existing entry supersede `former`. The new name of `former` contains `word` and the date."""
         await self._release_names(former)
         nature = _inherited_nature(former, entry.nature)
         await self._set(entry.id, {"subject": entry.subject or former.subject, "nature": nature})
@@ -176,9 +184,9 @@ class Change:
         return await self._by_id(entry.id)
 
     async def merge(self, entry: Entry, others: Iterable[Entry]) -> None:
-        """Have memories that say the same give way to one, which gets the use and priority that `entry` has."""
+        """Let an entry supersede its duplicates, and store the counts and priority that `entry` carries."""
         for other in others:
-            # read anew: each entry that gives way may hand over its subject or its line
+            # Read again, since each superseded entry may pass on its subject or its line.
             await self.supersede_by_known(other, await self._by_id(entry.id), "merged")
         columns = {
             "priority": entry.priority,
@@ -191,12 +199,12 @@ class Change:
         await self._set(entry.id, columns)
 
     async def rename(self, entry: Entry, new_name: str) -> Entry:
-        """Change an entry's name; the old one stays as an alias."""
+        """Change an entry's name. The old one becomes an alias."""
         target = usable_name(new_name)
         await require_free(self._connection, self.owner_id, target, but=entry.id)
         await self._touch(entry.id)
         await self._connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
-        # the target may be an alias of the entry itself
+        # The new name may be an alias of the entry itself.
         await self._connection.execute(
             "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(target))
         )
@@ -209,9 +217,10 @@ class Change:
         return await self._by_id(entry.id)
 
     async def remove(self, entry: Entry, *, is_asked: bool = False) -> None:
-        """Delete an entry. Nothing is learned again from the words that it came from, until they are said again.
+        """Delete an entry and mark its source words as forgotten.
 
-        is_asked: The user's own words ask for it, so that a model may delete an archive, too.
+        Args:
+            is_asked: Whether the user's own words ask for it. Then a model may also delete an archive.
         """
         if not is_asked:
             self._refuse_archive(entry)
@@ -224,7 +233,7 @@ class Change:
         await self._exchange_line(entry, None)
 
     async def confirm(self, entry: Entry) -> Entry:
-        """Confirm an entry, in the name of who says so, and do what it proposes. Raises MemoryRefused."""
+        """Confirm an entry as the author of this change, and carry out its proposal. Raises MemoryRefused."""
         proposal = Proposal.from_text(entry.proposal) if entry.proposal is not None else Proposal()
         columns = {"author": self.author, "trusted": self._trusted}
         await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
@@ -235,12 +244,12 @@ class Change:
             if (former := await self._first(f"e.id = ? AND {CURRENT}", number)) is not None:
                 await self.supersede_by_known(former, await self._by_id(entry.id))
         if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
-            # a subject alone supersedes nothing: both hold, each under its own
+            # An equal subject alone supersedes nothing, so this entry gets another one.
             await self._set(entry.id, {"subject": name_key(entry.name)})
         return await self._by_id(entry.id)
 
     async def share(self, entry: Entry, by: str) -> Entry:
-        """Have the family know an entry that holds, shared by the person of that name. Raises MemoryRefused."""
+        """Let the family read a current entry. `by` is the name of the person who shares it. Raises MemoryRefused."""
         if not await self.is_current(entry):
             raise MemoryRefused(
                 _("{name} can't be shared: only what is confirmed, and not replaced, is.", name=entry.name)
@@ -253,7 +262,7 @@ class Change:
         return await self._by_id(entry.id)
 
     async def withdraw(self, entry: Entry) -> Entry:
-        """As `unshare`, and so that no undo of its owner's brings the sharing back by the way."""
+        """Stop sharing an entry, also in the recorded changes, so that no undo of its owner shares it again."""
         await self._connection.execute(
             "UPDATE changes SET before = json_set(before, '$.row.shared_at', NULL, '$.row.shared_by', NULL)"
             " WHERE entry_id = ? AND before IS NOT NULL",
@@ -265,12 +274,12 @@ class Change:
         await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
 
     async def put_aside(self, former: Entry, successor: Entry, doubt: str) -> None:
-        """Keep a memory out of all prompts until it is known if `successor` replaces it, which gets its line."""
+        """Replace a memory provisionally, until a model has judged whether `successor` supersedes it."""
         await self._set(former.id, {"unconfirmed": doubt})
         await self._exchange_line(former, successor)
 
     async def put_back(self, former: Entry) -> Entry:
-        """Let a memory that was put aside hold again, with its line in MEMORY.md if there is room."""
+        """Restore a memory that was put aside, with its line in MEMORY.md if there is room."""
         await self._set(former.id, {"unconfirmed": None})
         if former.line is not None and not await self._page.has(former.line):
             with contextlib.suppress(MemoryRefused):
@@ -301,57 +310,55 @@ class Change:
                 await self.record_run(entry, success=proposal.value == "success")
 
     async def current_of(self, subject: str, but: int | None = None) -> Entry | None:
-        """What holds of a subject, other than the entry `but`."""
+        """Return the current entry about a subject, other than the entry with id `but`."""
         return await self._first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", name_key(subject), but)
 
     async def is_current(self, entry: Entry) -> bool:
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
 
     async def by_number(self, number: int) -> Entry | None:
-        """Return the entry of that number, or None if it was deleted."""
         return await self._first("e.id = ?", number)
 
     async def with_line(self, line: str) -> Entry | None:
-        """The entry that a line of MEMORY.md was written for."""
+        """Return the current entry to which a line of MEMORY.md belongs."""
         return await self._first(f"e.line = ? AND {CURRENT}", line)
 
     async def archive(self, entry: Entry) -> None:
-        """Take an entry out of all prompts; it stays searchable."""
+        """Remove an entry from all prompts. It stays searchable."""
         await self._set(entry.id, {"archived_at": self._now})
 
     async def renew(self, entry: Entry) -> Entry:
-        """Have an entry decay from now on; what was archived comes back."""
+        """Restart an entry's decay and restore it from the archive."""
         await self._set(entry.id, {"last_reinforced_at": self._now, "archived_at": None})
         return await self._by_id(entry.id)
 
     async def weigh(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
-        """Give an entry another priority. as_told: its words are now those of who writes, and trusted as they are."""
+        """Change an entry's priority. With `as_told` it also gets the author and trust of this change."""
         values = {"author": self.author, "trusted": entry.trusted or self._trusted} if as_told else {}
         await self._set(entry.id, {"priority": priority, **values})
 
     async def mark(self, entry: Entry, nature: Nature) -> Entry:
-        """Record how long an entry matters."""
         await self._set(entry.id, {"nature": nature})
         return await self._by_id(entry.id)
 
     async def classify(self, entry: Entry, kind: Kind) -> Entry:
-        """Give an entry another kind, with the priority of that kind."""
+        """Change an entry's kind and set the default priority of that kind."""
         if columns := _of_kind(entry, kind):
             await self._set(entry.id, columns)
         return await self._by_id(entry.id)
 
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
-        """Count a run of a workflow. A run is a use: it makes it stronger, and brings it back from the archive."""
+        """Count a run of a workflow, which also reinforces it and restores it from the archive."""
         columns = {
-            "success_count": min(entry.success_count + success, MOST_RECORDED),
-            "failure_count": min(entry.failure_count + (not success), MOST_RECORDED),
-            "reinforcement_count": min(entry.reinforcement_count + 1, MOST_REINFORCED),
+            "success_count": min(entry.success_count + success, MAX_RECORDED_RUNS),
+            "failure_count": min(entry.failure_count + (not success), MAX_RECORDED_RUNS),
+            "reinforcement_count": min(entry.reinforcement_count + 1, MAX_REINFORCEMENTS),
         }
         await self._set(entry.id, {**columns, "archived_at": None})
         return await self._by_id(entry.id)
 
     async def reinforce(self, entry: Entry) -> Entry:
-        """Somebody asked to have this remembered: that is bookkeeping, which /undo passes over."""
+        """Count an explicit request to remember an entry. /undo doesn't take this back."""
         await reinforce(self._connection, entry.id, self._now)
         return await self._by_id(entry.id)
 
@@ -362,18 +369,18 @@ class Change:
         await self._page.edit(edit)
 
     async def know_line(self, entry: Entry, line: str | None) -> None:
-        """Record which line of MEMORY.md was written for an entry; None: there is none."""
+        """Record the line of MEMORY.md that belongs to an entry, or None."""
         await self._set(entry.id, {"line": line})
 
     async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
-        """Put the successor's line in the place of the former's, if that still stands as it was written."""
+        """Replace a former entry's line in MEMORY.md by its successor's, unless a person has edited it."""
         line = line_of(former)
-        # what was superseded before has handed its line on, so the same words there belong to another entry
+        # An entry that was superseded before has passed on its line, so an equal line belongs to another entry.
         if line is None or former.superseded_by is not None or not await self._page.has(line):
             return
         own = successor.line if successor is not None and successor.id != former.id else None
         new = own or (format_line(successor.content) if successor is not None else None)
-        # where the new line stands already, the old one is only taken out: no line stands twice
+        # If the new line exists already, the old one is only deleted.
         await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
         if successor is not None and new is not None and await self._page.has(new):
             await self.know_line(successor, new)
@@ -391,7 +398,7 @@ class Change:
             outcome=outcome,
             quote=quote,
             author=self.author,
-            # what nothing bears out may be what a foreign text said: it is read as such until it is confirmed
+            # An unconfirmed entry may come from a foreign text, so it isn't trusted.
             trusted=self._trusted and new.unconfirmed is None,
         )
 
@@ -409,7 +416,7 @@ class Change:
         await self._connection.execute("DELETE FROM names WHERE entry_id = ?", (entry.id,))
 
     async def _give_way(self, former: Entry, successor_id: int, names: Iterable[str], word: str) -> None:
-        """The successor gets `names` as aliases and the line in MEMORY.md; the former goes by a dated name."""
+        """Mark an entry as superseded. It gets a dated name, its successor gets `names` as aliases and the line."""
         for name in names:
             await bind_name(self._connection, self.owner_id, successor_id, name, is_alias=True)
         dated = await self.free_name(f"{former.name} {word} {self.moment:%Y-%m-%d}")
@@ -418,7 +425,7 @@ class Change:
         await self._exchange_line(former, await self._by_id(successor_id))
 
     async def _touch(self, entry_id: int) -> None:
-        # only the first state counts: /undo goes back to what was before the whole change
+        # Only the first state counts, since /undo reverts the whole change.
         if entry_id in self.before:
             return
         (row,) = await self.read("SELECT * FROM entries WHERE id = ?", (entry_id,))
@@ -434,7 +441,7 @@ class Change:
         await self._connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", (*columns.values(), entry_id))
 
     async def _by_id(self, entry_id: int) -> Entry:
-        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))  # one that is deleted, too
+        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))  # Also a deleted one.
         return entry_of(row)
 
     async def _first(self, where: str, *parameters: object) -> Entry | None:
@@ -443,10 +450,10 @@ class Change:
 
 
 def _of_kind(entry: Entry, kind: Kind) -> dict[str, object]:
-    """Return the columns that give an entry another kind. The priority of the former kind says nothing of it."""
+    """Return the columns that change an entry's kind. Its priority becomes the default of the new kind."""
     return {"kind": kind, "priority": default_priority(kind)} if kind != entry.kind else {}
 
 
 def _inherited_nature(former: Entry, nature: Nature | str) -> str:
-    """Return the nature of what takes the place of `former`: a new home is as vital as the last one."""
+    """Return the nature of an entry that supersedes `former`. A new home is as vital as the last one."""
     return Nature.VITAL if former.nature == Nature.VITAL and nature != Nature.EVENT else nature

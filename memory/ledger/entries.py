@@ -1,4 +1,4 @@
-"""The operations on entries: Add, Rename, Alias, Write, Remove (S1), and Confirm; each can be undone."""
+"""The operations on entries, which can all be undone: Add, Rename, Alias, Write, Remove (S1) and Confirm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.page import line_digest, without_line
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
-from memory.store.entry_rows import LIVE, entries_where, find, holder, known_owner
+from memory.store.entry_rows import LIVE, entries_where, find, find_owner_id, holder
 from memory.store.forgotten import forgotten_words
 from memory.text.naming import name_key
 
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
 
-CONFIRMED_AT_ONCE = 20
-"""Entries of one write, while which others wait."""
+CONFIRMED_PER_WRITE = 20
 
 
 class EntryStore:
-    """The entries of all owners, read from the store and changed through the ledger."""
+    """The entries of all owners. Changes go through the ledger."""
 
     def __init__(self, database: Database, ledger: Ledger) -> None:
         self._database = database
         self._ledger = ledger
 
     async def add(self, owner: str, new: NewEntry, also: Also | None = None) -> Entry:
-        """Create an entry and, in one transaction, `also`. Raises MemoryRefused for a taken name or bad content."""
+        """Create an entry and run `also` in the same transaction. Raise MemoryRefused if it is invalid."""
         async with self._ledger.change(owner, Operation.ADD, new.author, trusted=new.trusted) as change:
             entry = await change.add(new)
             if also is not None:
@@ -58,9 +57,9 @@ class EntryStore:
             return await change.rewrite(await change.find(name), content)
 
     async def edit(self, owner: str, name: str, content: str) -> Entry:
-        """Have an entry say what its person has typed instead: it holds then, and no quote bears it out any more.
+        """Replace an entry's content by a text that its owner has typed. This confirms it and removes its quote.
 
-        Raises MemoryRefused, also for a workflow, whose steps say it in another way.
+        Raises MemoryRefused, also for a workflow, since its steps would no longer match.
         """
         async with self._ledger.change(owner, Operation.WRITE, Author.USER) as change:
             entry = await change.find(name)
@@ -70,14 +69,14 @@ class EntryStore:
             return edited if edited.unconfirmed is None else await change.confirm(edited)
 
     async def remove(self, owner: str, name: str, author: Author = Author.USER, *, is_asked: bool = False) -> Entry:
-        """Delete an entry with all its names; it comes back with `undo` for 30 days. is_asked: see `Change.remove`."""
+        """Delete an entry with its names. It can be restored for 30 days. `is_asked` is as in `Change.remove`."""
         async with self._ledger.change(owner, Operation.REMOVE, author) as change:
             entry = await change.find(name)
             await change.remove(entry, is_asked=is_asked)
             return entry
 
     async def remove_all(self, owner: str, entries: Sequence[int], lines: Sequence[str] = ()) -> int | None:
-        """Delete entries, and lines of MEMORY.md by their digests, as one change; its number."""
+        """Delete entries, and lines of MEMORY.md by their digests, as one change. Return its number."""
         async with self._ledger.change(owner, Operation.REMOVE, Author.USER) as change:
             for number in entries:
                 await change.remove(await change.find(f"#{number}"))
@@ -87,7 +86,7 @@ class EntryStore:
         return change.number
 
     async def confirm(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
-        """Have a memory hold that was not confirmed; what it contradicts gives way. Raises MemoryRefused."""
+        """Confirm a memory, which supersedes those that it contradicts. Raises MemoryRefused."""
         async with self._ledger.change(owner, Operation.CONFIRM, author) as change:
             entry = await change.find(name)
             if entry.unconfirmed is None:
@@ -95,18 +94,17 @@ class EntryStore:
             return await change.confirm(entry)
 
     async def confirm_imported(self, owner: str) -> tuple[int, int | None]:
-        """Have all hold that came from other programs; how many, and by which number that is undone."""
+        """Confirm all imported memories. Return how many there were, and the number of the change."""
         entries = [entry for entry in await self.unconfirmed(owner) if entry.author == Author.IMPORT]
         number: int | None = None
-        for start in range(0, len(entries), CONFIRMED_AT_ONCE):
+        for start in range(0, len(entries), CONFIRMED_PER_WRITE):
             async with self._ledger.change(owner, Operation.CONFIRM, Author.USER, continues=number) as change:
-                for entry in entries[start : start + CONFIRMED_AT_ONCE]:
+                for entry in entries[start : start + CONFIRMED_PER_WRITE]:
                     await change.confirm(entry)
             number = change.number
         return len(entries), number
 
     async def forgotten(self, owner: str) -> ForgottenWords:
-        """Return the words that the owner had forgotten, which nothing is made of."""
         return await forgotten_words(self._database.rows, owner)
 
     async def _where(self, where: str, *parameters: object) -> list[Entry]:
@@ -120,14 +118,14 @@ class EntryStore:
         return await self._where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)
 
     async def get(self, owner: str, name: str) -> Entry:
-        """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
-        return await find(self._database.rows, await known_owner(self._database, owner), name)
+        """Return the entry with that name or alias. Raise MemoryRefused with similar names if nothing is found."""
+        return await find(self._database.rows, await find_owner_id(self._database, owner), name)
 
     async def holder(self, owner: str, name: str) -> Entry | None:
-        return await holder(self._database.rows, await known_owner(self._database, owner), name)
+        return await holder(self._database.rows, await find_owner_id(self._database, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:
-        """The entry of that name, of `first` or the only other owner who has it. Raises MemoryRefused otherwise."""
+        """Return the entry of `first` with that name, or of the only other owner who has one. Raises MemoryRefused."""
         holding = await self._where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", name_key(name))
         owners = sorted({entry.owner for entry in holding})
         if first in owners or not owners:
@@ -139,14 +137,14 @@ class EntryStore:
         return holding[0]
 
     async def newest(self, owner: str, limit: int) -> list[Entry]:
-        """What was remembered last of an owner and holds, but for archived conversations."""
+        """Return the newest current entries of an owner, without archived conversations."""
         where = f"o.name = ? AND {LIVE} AND e.kind <> ? ORDER BY e.id DESC LIMIT ?"
         return await self._where(where, owner, Kind.ARCHIVE, limit)
 
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0
     ) -> list[Entry]:
-        """Entries, what holds before what is history, newest first; of one owner or all, of one kind or all."""
+        """Return entries of one owner or all, of one kind or all. Current ones come first, then the newest."""
         where = (
             "(? IS NULL OR o.name = ?) AND (? IS NULL OR e.kind = ?)"
             " ORDER BY e.superseded_by IS NOT NULL OR e.archived_at IS NOT NULL, e.id DESC LIMIT ? OFFSET ?"

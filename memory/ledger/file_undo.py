@@ -1,4 +1,4 @@
-"""Taking a change of MEMORY.md back, line by line, whatever else the file says by now."""
+"""Undo of changes of MEMORY.md, line by line, so that later edits of other lines stay."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What an undo does to MEMORY.md, whatever else it says by now."""
+    """The lines that an undo changes in MEMORY.md."""
 
-    before: str = ""  # what it said before the change that is undone
+    before: str = ""  # the file before the change that is undone
     after: str = ""
-    gone: frozenset[str] = frozenset()  # lines of memories that go, which may have been reworded since
-    back: tuple[str, ...] = ()  # lines of memories that come back
+    gone: frozenset[str] = frozenset()  # lines of deleted memories, possibly reworded since the change
+    back: tuple[str, ...] = ()  # lines of restored memories
 
     @property
     def changes_anything(self) -> bool:
         return self.before != self.after or bool(self.gone or self.back)
 
     def apply(self, text: str) -> str:
-        """Return the text without the change. Raises MemoryRefused if a person has edited all that it wrote."""
+        """Return the text without the change. Raise MemoryRefused if none of its lines are left."""
         shown = storable(text)
         if shown == self.after:
             return self._with_entries(self.before)
         if shown == self.before:
-            return text  # a crash has kept the change from being made
+            return text  # The change was never written because of a crash.
         reverted = self._with_entries(_reverted(shown, self.before, self.after))
         if reverted == shown and self.before != self.after:
             raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
@@ -52,7 +52,7 @@ class FileChange:
 
 
 def _reverted(text: str, before: str, after: str) -> str:
-    """Return a text without what made `after` of `before`, line by line. Lines that are not as written stay."""
+    """Revert the difference between `before` and `after` in a text. Lines that were edited since stay."""
     lines, old, new = text.split("\n"), before.split("\n"), after.split("\n")
     for kind, first, last, start, end in reversed(
         difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
@@ -72,7 +72,7 @@ def _reverted(text: str, before: str, after: str) -> str:
 
 
 def _place_of(lines: Sequence[str], written: Sequence[str], before: Sequence[str]) -> int:
-    """Return where lines come back: in the place of those that replaced them, or behind what they stood behind."""
+    """Return the index for restored lines: that of their replacement, or else behind the line that preceded them."""
     present = [lines.index(line) for line in written if line in lines and line.strip()]
     if present:
         return min(present)
@@ -91,9 +91,9 @@ async def file_change(
     own = {row["id"]: str(row["line"]) for row in rows}
     gone = frozenset(line for entry_id, line in own.items() if states[entry_id] is None)
     if is_whole:
-        # a line that was there before the change is none of its own
+        # A line that existed before the change must stay.
         return FileChange(before, after, gone - set(before.split("\n")))
-    # of one memory among several: its own lines, and those of what it has replaced
+    # Only some entries of the change are undone: their lines go, and those that they have replaced come back.
     former = {entry_id: json.loads(state)["row"].get("line") for entry_id, state in states.items() if state is not None}
     back = tuple(line for line in former.values() if line and line in before.split("\n"))
     changed = {own[entry_id] for entry_id, line in former.items() if entry_id in own and own[entry_id] != line}

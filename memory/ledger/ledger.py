@@ -1,7 +1,7 @@
-"""The ledger: the only writer of entries and names, and of MEMORY.md together with them.
+"""The ledger: the only writer of entries, their names and MEMORY.md.
 
-One action of a person or of the model is one `change`: one transaction, one batch for /undo. What memory was before it
-is recorded in the same transaction, so that it can be taken back (memory/ledger/undo.py).
+Each action of a user or a model is one `change`: one transaction, and one step of /undo. The former state is recorded
+in the same transaction (see memory/ledger/undo.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from memory.ledger.change import Change
 from memory.ledger.page import Page
 from memory.ledger.undo import UNDO_PERIOD
 from memory.messages import storable
-from memory.store.effects import keep_causes
+from memory.store.effects import record_causes
 from memory.store.entry import Author, Operation
-from memory.store.entry_rows import owner_number
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.forgotten import mark_words
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from memory.store.file_copies import FileCopies
 
-VERSIONS = 50
-"""Versions of each MEMORY.md that are kept (S2)."""
+STORED_VERSIONS = 50
+"""Number of versions of each MEMORY.md that are always stored (S2)."""
 _NEXT_BATCH = "SELECT coalesce(max(batch), 0) + 1 FROM changes"
 
 
 @dataclass(frozen=True, slots=True)
 class _FileEdit:
-    """A change of MEMORY.md that is recorded and not known to be in the file."""
+    """A recorded change of MEMORY.md that may not be in the file yet."""
 
     record: int
     owner: str
@@ -73,22 +73,25 @@ class Ledger:
         trusted: bool = True,
         continues: int | None = None,
     ) -> AsyncIterator[Change]:
-        """One change of an owner's memory; whatever is raised in the block leaves everything as it was.
+        """Change an owner's memory in one transaction. An exception in the block rolls everything back.
 
-        author, trusted: who writes, and whether that is to be trusted; they go with every content. continues: the
-        number of an action that this is another step of, so that one /undo takes back both. Afterwards `change.number`
-        is what /undo takes it back by, None where nothing was changed, and `change.is_written` whether MEMORY.md has
-        its edit: not where a person was faster.
+        After the block, `change.number` is the number for /undo, or None if nothing was changed. `change.is_written`
+        is False if MEMORY.md did not get the edit because a person has edited it in the meantime.
+
+        Args:
+            author: The author of all contents in the change.
+            trusted: Whether these contents are trusted.
+            continues: The number of an earlier change that one /undo takes back together with this one.
         """
         async with self._database.transaction() as connection:
-            owner_id = await owner_number(connection, owner)
+            owner_id = await get_or_create_owner_id(connection, owner)
             page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
             moment = self._clock().astimezone(self._zone_of(owner))
             change = Change(connection, owner_id, page, author, moment, trusted=trusted)
             yield change
             number, edit = await self._record(connection, operation, change, page, continues)
-        # MEMORY.md is written after the commit, which records what it is to become: after a crash in between
-        # finish_edits writes it, and /undo knows of it
+        # MEMORY.md is written after the commit, which has recorded its new text. After a crash in between, finish_edits
+        # writes it.
         change.number = number
         if edit is not None:
             change.is_written = await self._write(edit)
@@ -97,9 +100,8 @@ class Ledger:
         return await self._files.read_long_term(owner)
 
     async def typed_lines(self, owner: str, text: str) -> list[str]:
-        """The lines of `text`, an owner's MEMORY.md, that a person wrote or asked for since it was last compressed."""
-        # told by exclusion: a line is a person's where no change of a model or of compression is known to have written
-        # it
+        """Return the lines of an owner's MEMORY.md that a person wrote or asked for since its last compression."""
+        # These are all lines that no recorded change of a model or of the compression has written.
         rows = await self._database.rows(
             "WITH edits AS (SELECT c.* FROM changes c JOIN owners o ON o.id = c.owner_id"
             " WHERE o.name = ? AND c.entry_id = 0 AND c.undone_at IS NULL) SELECT operation, author, before, after FROM"
@@ -120,19 +122,22 @@ class Ledger:
         return [line for line in text.splitlines() if line.strip() and line not in written]
 
     async def finish_edits(self) -> None:
-        """Write into each MEMORY.md the edits that a crash left unwritten."""
+        """Write the edits that a crash has left unwritten into each MEMORY.md."""
         async with self._database.transaction() as connection:
             await self._finish_edits(connection, None)
 
     async def purge(self) -> int:
-        """Delete for good what was changed more than 30 days ago, but MEMORY.md's newest; how many entries went."""
+        """Delete records and removed entries older than 30 days, except the newest versions of MEMORY.md.
+
+        Return the number of deleted entries.
+        """
         before = to_text(self._clock() - UNDO_PERIOD)
         async with self._database.transaction() as connection:
-            # an action whose entries can't be taken back any more is not taken back by half
+            # Edits of MEMORY.md can no longer be undone either, since the records of the change's entries go.
             await connection.execute(
                 "UPDATE changes SET undone_at = at WHERE entry_id = 0 AND undone_at IS NULL AND at < ?", (before,)
             )
-            # what the weekly tidying is not to do again stays known
+            # Undone consolidations stay recorded, so that they are not repeated.
             await connection.execute(
                 "DELETE FROM changes WHERE at < ? AND entry_id <> 0 AND NOT (operation = ? AND undone_at IS NOT NULL)",
                 (before, Operation.CONSOLIDATE),
@@ -140,9 +145,9 @@ class Ledger:
             await connection.execute(
                 "DELETE FROM changes WHERE at < ? AND id IN (SELECT id FROM (SELECT id, row_number() OVER"
                 " (PARTITION BY owner_id ORDER BY id DESC) AS age FROM changes WHERE entry_id = 0) WHERE age > ?)",
-                (before, VERSIONS),
+                (before, STORED_VERSIONS),
             )
-            # what was superseded stays so when its successor goes: it then points to itself
+            # If its successor is deleted, an entry points to itself, so that it stays superseded.
             await connection.execute(
                 "UPDATE entries SET superseded_by = id WHERE superseded_by IN"
                 " (SELECT id FROM entries WHERE deleted_at < ?)",
@@ -158,22 +163,18 @@ class Ledger:
         page: Page,
         continues: int | None,
     ) -> tuple[int | None, _FileEdit | None]:
-        """Record a change by what entries and MEMORY.md were before it; its number, and what the file is to become.
-
-        continues: the change that this is another step of, if it still stands.
-        """
+        """Record the former state of entries and MEMORY.md. Return the change's number and the edit to write."""
         rows: list[tuple[int, str | None, str | None]] = [(was, state, None) for was, state in change.before.items()]
         if page.is_changed:
-            # entry 0 stands for MEMORY.md
+            # Entry 0 is MEMORY.md.
             rows.append((0, storable(page.former or ""), storable(page.known_text)))
         if not rows:
             return None, None
-        await keep_causes(connection)
+        await record_causes(connection)
         standing = "SELECT batch FROM changes WHERE batch = ? AND owner_id = ? AND undone_at IS NULL LIMIT 1"
         numbers = list(await connection.execute_fetchall(standing, (continues, change.owner_id)))
         ((number,),) = numbers or await connection.execute_fetchall(_NEXT_BATCH)
         record = 0
-        # one by one, since most changes are of one entry
         for entry_id, state, after in rows:
             about = (change.owner_id, entry_id, operation, change.author, state, after, after is not None)
             ((record,),) = await connection.execute_fetchall(
@@ -194,16 +195,16 @@ class Ledger:
             (owner_id, owner_id),
         )
         for row in rows:
-            with contextlib.suppress(OSError):  # such as a full disk: the next change of it tries again
+            with contextlib.suppress(OSError):  # The disk may be full. The next change tries again.
                 await self._put(connection, _FileEdit(*row))
 
     async def _write(self, edit: _FileEdit) -> bool:
         try:
-            # under the write lock, so that no undo and no other change comes between the commit and the file
+            # Under the write lock, so that no other change or undo writes the file at the same time.
             async with self._database.transaction() as connection:
                 waits = "SELECT 1 FROM changes WHERE id = ? AND unwritten"
                 if not list(await connection.execute_fetchall(waits, (edit.record,))):
-                    return True  # somebody else has written it, or taken it back
+                    return True  # Already written or undone.
                 return await self._put(connection, edit)
         except OSError as error:
             raise StoreError(
@@ -214,9 +215,9 @@ class Ledger:
             ) from error
 
     async def _put(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
-        """Write a recorded edit into the file; whether the file has it now. A person's edit wins."""
+        """Write a recorded edit. Return False if a person has edited the file first. That edit wins."""
         written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
-        # where a person was faster our edit never happened: /undo must not take it back
+        # An edit that lost must not be undone later, so its record is deleted.
         settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"
         await connection.execute(settled, (edit.record,))
         if self._copies is not None:

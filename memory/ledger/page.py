@@ -1,4 +1,4 @@
-"""MEMORY.md as something that is changed and can be changed back, a line at a time."""
+"""Changes of MEMORY.md by parts and lines."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from memory.ledger.ledger import Ledger
     from memory.store.entry import Entry
 
-QUOTE_CHARACTERS = 60
-"""How much of a part a refusal quotes."""
-TRIES = 3
-"""How often a change is made anew because a person was faster."""
+MAX_QUOTE_CHARS = 60
+"""Maximum length of a part that is quoted in a refusal."""
+MAX_TRIES = 3
+"""How often a change is tried if a person edits the file at the same time."""
 
 
 class Page:
-    """The MEMORY.md of one owner as a change of memory leaves it: read when it is first needed, written at its end."""
+    """The MEMORY.md of one owner within a change: read on first use, written at the end."""
 
     def __init__(self, files: MarkdownFiles, owner: str, finish_edits: Callable[[], Awaitable[None]]) -> None:
         self._files = files
         self._finish_edits = finish_edits
         self.owner = owner
         self.former: str | None = None
-        self.known_text = ""  # once it was read
+        self.known_text = ""
 
     @property
     def is_changed(self) -> bool:
@@ -40,13 +40,12 @@ class Page:
 
     async def text(self) -> str:
         if self.former is None:
-            # a crash may have left an edit unwritten that this change builds on
+            # A crash may have left an earlier edit unwritten.
             await self._finish_edits()
             self.former = self.known_text = await self._files.raw_long_term(self.owner)
         return self.known_text
 
     async def edit(self, change: Callable[[str], str]) -> None:
-        """Change the text. Raises MemoryRefused."""
         text = change(await self.text())
         self._files.check_long_term(self.former or "", text)
         self.known_text = text
@@ -55,7 +54,7 @@ class Page:
         return line in (await self.text()).split("\n")
 
     async def exchange(self, line: str, new: str | None) -> None:
-        """Replace a line by another; None takes it out, as does one for which there is no room."""
+        """Replace a line. Delete it if `new` is None or exceeds the file's limit."""
 
         def exchanged(text: str) -> str:
             lines = text.split("\n")
@@ -67,12 +66,12 @@ class Page:
         except MemoryRefused:
             if new is None:
                 raise
-            # there is no room for the new line: the outdated one must not stay for that
+            # There is no room for the new line, but the outdated one must not stay.
             await self.exchange(line, None)
 
 
 class LongTermMemory:
-    """Changes of an owner's MEMORY.md, each kept for /undo. A person's own edits are not ours to record."""
+    """Changes of MEMORY.md, each recorded for /undo. Edits that people make in the file itself aren't recorded."""
 
     def __init__(self, files: MarkdownFiles, ledger: Ledger) -> None:
         self._files = files
@@ -82,27 +81,27 @@ class LongTermMemory:
         return await self._files.read_long_term(owner)
 
     async def lines(self, owner: str) -> list[str]:
-        """Its lines that say something: no headings, no empty ones."""
+        """Return the lines of MEMORY.md without headings and empty lines."""
         lines = (await self.read(owner)).splitlines()
         return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
     async def remove_line(self, owner: str, digest: str, author: Author) -> tuple[str, int | None]:
-        """Take out the line of that digest; its words, and the number of the change. Raises MemoryRefused."""
+        """Delete the line with that digest. Return its text and the number of the change. Raises MemoryRefused."""
         line = next((line for line in await self.lines(owner) if line_digest(line) == digest), None)
         if line is None:
             raise MemoryRefused(_("That line of MEMORY.md is gone, or says something else by now: see /memory."))
         return said_by(line), await self._change(owner, author, without_line(line))
 
     async def append(self, owner: str, text: str, author: Author) -> int | None:
-        """Add a part at the end; the number of the change. Raises MemoryRefused for a secret, or a file too large."""
+        """Append a part and return the number of the change. Raise MemoryRefused for a secret or a too large file."""
         return await self._change(owner, author, appending(text))
 
     async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
-        """Replace a part that occurs once; an empty replacement deletes it. Raises MemoryRefused."""
+        """Replace a part that occurs exactly once. An empty replacement deletes it. Raises MemoryRefused."""
         await self._change(owner, author, replacing(part, replacement))
 
     async def rewrite(self, owner: str, before: str, after: str) -> int | None:
-        """Write a person's text over the one that they saw; its number. Raises MemoryRefused if that has changed."""
+        """Replace the text that a person saw by their edit. Raise MemoryRefused if it has changed since."""
 
         def edit(text: str) -> str:
             if text.strip() != before.strip():
@@ -112,7 +111,7 @@ class LongTermMemory:
         return await self._change(owner, Author.USER, edit)
 
     async def _change(self, owner: str, author: Author, edit: Callable[[str], str]) -> int | None:
-        for _try in range(TRIES):
+        for _try in range(MAX_TRIES):
             async with self._ledger.change(owner, Operation.EDIT, author) as change:
                 await change.edit_file(edit)
             if change.is_written:
@@ -121,8 +120,8 @@ class LongTermMemory:
 
 
 def line_of(entry: Entry) -> str | None:
-    """The line of an entry in MEMORY.md, if it is there; None for an entry without one."""
-    # before lines were recorded, a typed memory had the one that says it word for word
+    """Return the line that an entry has in MEMORY.md, or None."""
+    # Before lines were recorded, typed memories had one with their content.
     return entry.line or (format_line(entry.content) if entry.kind in TYPED_KINDS else None)
 
 
@@ -131,13 +130,13 @@ def format_line(content: str) -> str:
 
 
 def line_digest(line: str) -> str:
-    """A short name for a line of MEMORY.md, which stays the same while other lines change."""
-    # the file is read with surrogateescape: people may save it in any encoding
+    """Return a short hash that identifies a line of MEMORY.md."""
+    # The file is read with surrogateescape, since people may save it in any encoding.
     return hashlib.sha256(line.strip().encode("utf-8", "surrogateescape")).hexdigest()[:10]
 
 
 def said_by(line: str) -> str:
-    """What a line of MEMORY.md says, without the mark of a list."""
+    """Return a line of MEMORY.md without its list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d+[.)])\s+", "", line).strip()
 
 
@@ -157,10 +156,10 @@ def appending(part: str) -> Callable[[str], str]:
 
 
 def replacing(part: str, replacement: str) -> Callable[[str], str]:
-    """Replaces `part`, which must stand exactly once in a text.
+    """Return a function that replaces `part` in a text.
 
-    An empty replacement deletes the part together with the line that it leaves empty. Raises MemoryRefused when the
-    part is not there, or there more than once.
+    An empty replacement also deletes the line if it becomes empty. The function raises MemoryRefused unless
+    the part occurs exactly once.
     """
 
     def replaced(text: str) -> str:
@@ -192,4 +191,4 @@ def _without_emptied_line(before: str, after: str) -> str:
 
 def _quoted(part: str) -> str:
     line = " ".join(part.split())
-    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'
+    return f'"{line}"' if len(line) <= MAX_QUOTE_CHARS else f'"{line[:MAX_QUOTE_CHARS]}..."'

@@ -1,9 +1,10 @@
-"""/undo: the last change of memory is taken back, whoever made it, entries and MEMORY.md alike.
+"""Undo of the last change of memory, in entries and in MEMORY.md.
 
-The memories of an import are taken back in slices, since thousands in one transaction would keep all other chats from
-writing. The first transaction takes back the entry that tells of the import, so that nothing more is imported. A kill
-in between leaves a change of which a part is undone, and the next start finishes it. The module is long since entries,
-the slices of imports and what an undo says of itself are put back in one transaction.
+An import is undone in several transactions, since a single one for thousands of memories would block the writes of all
+other chats. The first one deletes the entry that records the import, which ends an import that is still running. If the
+process is killed in between, the next start completes the undo.
+
+The module is longer than most, since entries, imports and the description of an undo share its transaction.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from config.texts import N_, _
 from memory.clock import now_text, to_text
 from memory.errors import MemoryRefused
 from memory.ledger.file_undo import file_change
-from memory.store.effects import keep_causes
+from memory.store.effects import record_causes
 from memory.store.entry import Author, Operation
-from memory.store.entry_rows import bind_name, entries_where, known_owner
+from memory.store.entry_rows import bind_name, entries_where, find_owner_id
 from memory.store.forgotten import mark_words, unmark
 
 if TYPE_CHECKING:
@@ -36,14 +37,12 @@ if TYPE_CHECKING:
     from memory.store.erasure import PendingErasures
     from memory.store.file_copies import FileCopies
 
-    # entries as they were before a change, by id, as JSON; None: there was none
+    # The former row and names of entries by id, as JSON. None for entries that the change has added.
     States = Mapping[int, str | None]
 
 MEMORY_FILE = "MEMORY.md"
 UNDO_PERIOD = timedelta(days=30)
-"""How long a change can be undone."""
-SLICE = 50
-"""Memories of an import that are taken back in one transaction."""
+MEMORIES_PER_WRITE = 50
 BUILT_ON = N_("That was changed again since: /undo starts with the newest change.")
 _HALF_UNDONE = (
     "SELECT o.name, c.batch FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.operation = 'import'"
@@ -52,7 +51,7 @@ _HALF_UNDONE = (
 
 
 class Effect(StrEnum):
-    """What an undo does to one thing, in the words for the person, to be translated where they are shown."""
+    """The effects of an undo on one entry or line. Translate them for display."""
 
     TAKEN_BACK = N_("Undone")
     BROUGHT_BACK = N_("Restored")
@@ -70,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """The memories of an import that were taken back before the rest of its change, and the entry that told of it."""
+    """The result of undoing the memories of a large import."""
 
     batch: int
     outcomes: tuple[Outcome, ...]
@@ -79,13 +78,13 @@ class _Slices:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did."""
+    """The result of an undo: the undone operation, its author, the names of affected entries and the effects."""
 
     operation: str
     author: str
     names: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
-    left_as_edited: bool = False  # MEMORY.md belonged to it too, but a person has edited that since
+    left_as_edited: bool = False  # MEMORY.md was not changed, since a person has edited it
 
 
 class Undo:
@@ -102,17 +101,17 @@ class Undo:
         self._erasures = erasures
         self._clock = clock
         self._copies = copies
-        erasures.after(self.finish)
+        erasures.add_recovery(self.finish)
 
     async def newest_of(self, entry: Entry) -> int | None:
-        """The number of the newest change of an entry that still stands."""
+        """Return the number of the newest change of an entry that is not undone."""
         value = await self._database.value(
             "SELECT batch FROM changes WHERE entry_id = ? AND undone_at IS NULL ORDER BY id DESC LIMIT 1", (entry.id,)
         )
         return None if value is None else int(value)
 
     async def is_expired(self, owner: str, number: int) -> bool:
-        """Return True if a change can't be undone any more because it is too old, and was not undone before."""
+        """Return True if a change was never undone and is too old to be."""
         row = await self._database.row(
             "SELECT (SELECT max(batch) FROM changes) AS newest, count(*) AS records,"
             " sum(o.name = :owner AND c.undone_at = c.at AND c.at < :before) AS purged, sum(o.name = :owner) AS own"
@@ -121,27 +120,26 @@ class Undo:
         )
         if row is None or row["newest"] is None or number > row["newest"]:
             return False
-        # the purge deletes the records of entries, and marks those of MEMORY.md, of which it keeps some versions
+        # The purge deletes the records of entries, and marks those of MEMORY.md that it doesn't delete.
         return row["records"] == 0 or (bool(row["own"]) and row["purged"] == row["own"])
 
     async def undo(
         self, owner: str, number: int | None = None, *, entry: int | None = None, is_withdrawal: bool = False
     ) -> Undone | None:
-        """Take back the newest change of an owner that still stands, or the one of that number; None without one.
+        """Undo the change with that number, or the newest one. Return None if it doesn't exist.
 
-        What else was changed in MEMORY.md since stays as it is: the lines that the change has written are taken out,
-        and those that it has replaced come back. A line that a person has edited since is left alone, and the entries
-        of the change are taken back all the same. A new memory is removed although the program itself has reworded or
-        weighed it since. The words that a removed memory was learned from are forgotten.
+        In MEMORY.md, the change's lines are deleted and those that it has replaced are restored. Other edits of the
+        file stay, and so does a line of the change that a person has edited since. A new memory is deleted even if the
+        consolidation has changed it since, and its source words are marked as forgotten.
 
         Args:
-            entry: Take back only what the change has done to this entry, and to those that it replaced.
-            is_withdrawal: It is what the bot's owner has done to an entry of theirs, which only they undo.
+            entry: Undo only the effects on this entry and on those that it has replaced.
+            is_withdrawal: Whether the bot's owner undoes their withdrawal of this shared entry.
 
-        Raises MemoryRefused when nothing can be: there are none, a name is in use again, a later change has to do with
-        the same; after an edit the next undo goes on with the change before.
+        Raises MemoryRefused if a name is taken by now, a later change affects the same entries, or a person has edited
+        all lines of a change that is only in MEMORY.md. After the last, the next undo continues with the change before.
         """
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await find_owner_id(self._database, owner)
         if owner_id is None:
             return None
         slices = None if is_withdrawal or entry is not None else await self._undo_memories(owner_id, number)
@@ -154,18 +152,18 @@ class Undo:
         return undone
 
     async def finish(self) -> None:
-        """Finish undoing the imports that a kill has left half undone."""
+        """Complete the undo of imports that was interrupted."""
         for row in await self._database.rows(_HALF_UNDONE):
-            owner_id = await known_owner(self._database, row["name"])
+            owner_id = await find_owner_id(self._database, row["name"])
             assert owner_id is not None, "the row is theirs"  # noqa: S101  # as the query joins them
             with contextlib.suppress(MemoryRefused):
                 slices = await self._undo_memories(owner_id, row["batch"]) or _Slices(row["batch"], (), ())
                 await self._undo(row["name"], owner_id, row["batch"], is_withdrawal=False, slices=slices)
 
     async def _undo_memories(self, owner_id: int, number: int | None) -> _Slices | None:
-        """Take back the memories of an import slice by slice. None if the change is none, or a small one.
+        """Undo the memories of a large import. Return None if the change is not one.
 
-        Raises MemoryRefused if a later change has to do with the same entries.
+        Raises MemoryRefused if a later change affects the same entries.
         """
         async with self._database.transaction() as connection:
             batch = await _large_import(connection, owner_id, number)
@@ -173,13 +171,13 @@ class Undo:
                 return None
             if number is not None and await _is_built_on(connection, owner_id, batch):
                 raise MemoryRefused(_(BUILT_ON))
-            await keep_causes(connection)
-            # the oldest tells of the import, and one that is running ends when it is gone
+            await record_causes(connection)
+            # The oldest entry records the import. A running import ends when it is deleted.
             outcomes, names = await self._undo_slice(connection, owner_id, batch, "id", 1)
         others: list[Outcome] = []
         while True:
             async with self._database.transaction() as connection:
-                taken, named = await self._undo_slice(connection, owner_id, batch, "id DESC", SLICE)
+                taken, named = await self._undo_slice(connection, owner_id, batch, "id DESC", MEMORIES_PER_WRITE)
             if not taken:
                 return _Slices(batch, (*others, *outcomes), tuple(names))
             others += taken
@@ -213,32 +211,32 @@ class Undo:
         slices: _Slices | None = None,
         entry: int | None = None,
     ) -> Undone | None:
-        """Take back a change in one transaction, or what is left of it after its slices."""
+        """Undo a change, or the rest of a large import, in one transaction."""
         refused: MemoryRefused | None = None
         async with self._database.transaction() as connection:
             rows = await _standing(connection, owner_id, number, is_withdrawal=is_withdrawal)
             if not rows:
                 return None if slices is None else _of_slices(slices)
             batch = rows[0]["batch"]
-            states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
+            states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # The oldest state wins.
             every = len(states)
             if entry is not None:
                 states = await _states_with(connection, states, entry)
                 if not states:
-                    return None  # it was undone by itself
+                    return None  # Already undone separately.
             is_whole = len(states) == every
             if slices is None and number is not None and await _is_built_on(connection, owner_id, batch, states):
                 raise MemoryRefused(_(BUILT_ON))
             outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
             lines = await _lines_of_entries(connection, states)
-            await keep_causes(connection)
+            await record_causes(connection)
             edit = _joined([row for row in rows if row["entry_id"] == 0])
             change_of_file = await file_change(connection, edit, states, is_whole=is_whole)
             await self._forget_words(connection, owner_id, batch, rows[0]["operation"], states)
             names = await _restore_all(connection, owner_id, states)
             await self._record_undone(connection, batch, states, is_whole=is_whole)
             if change_of_file.changes_anything:
-                # the last step before the commit: nothing that is refused after it leaves the two apart
+                # The last step before the commit, so that no later refusal leaves file and database different.
                 try:
                     former, text = await self._files.change_long_term(owner, change_of_file.apply)
                     if self._copies is not None:
@@ -257,10 +255,10 @@ class Undo:
     async def _forget_words(
         self, connection: aiosqlite.Connection, owner_id: int, batch: int, operation: str, states: States
     ) -> None:
-        """Mark the words of memories that go, and take back the marks of a removal that is undone."""
+        """Mark the source words of memories that are deleted, and remove the marks of an undone removal."""
         await unmark(connection, batch, states)
         gone = [entry_id for entry_id, state in states.items() if state is None]
-        # the messages of an import go with it, and who imports the file again means it
+        # The messages of an import are deleted too, and importing the file again is a deliberate act.
         if operation == Operation.IMPORT or not gone:
             return
 
@@ -275,7 +273,7 @@ class Undo:
         self, connection: aiosqlite.Connection, batch: int, states: States, *, is_whole: bool
     ) -> None:
         now, ids = now_text(self._clock), json.dumps([*states])
-        # What was done since to an entry that is gone can't be taken back by itself. A withdrawal is another person's.
+        # Later changes of a deleted entry can't be undone separately. A withdrawal is another person's change.
         gone = json.dumps([entry_id for entry_id, state in states.items() if state is None])
         await connection.execute(
             "UPDATE changes SET undone_at = ? WHERE batch > ? AND undone_at IS NULL AND operation <> ?"
@@ -292,13 +290,13 @@ class Undo:
 
 
 async def _states_with(connection: aiosqlite.Connection, states: States, entry: int) -> dict[int, str | None]:
-    """Return the states of an entry, and of those that it has replaced in the same change, directly or not."""
+    """Return the states of an entry and of those that it has replaced in the change, directly or indirectly."""
     wanted, grown = {entry}, True
     while grown:
         rows = await connection.execute_fetchall(
             "WITH wanted AS (SELECT value FROM json_each(?))"
             " SELECT id FROM entries WHERE superseded_by IN (SELECT value FROM wanted)"
-            # what it has put aside until a model has judged it
+            # Entries that it has provisionally replaced.
             " UNION SELECT j.value FROM entries e, json_each(e.proposal, '$.replaces') j"
             " WHERE e.id IN (SELECT value FROM wanted) AND e.proposal IS NOT NULL AND e.unconfirmed IS NULL",
             (json.dumps([*wanted]),),
@@ -314,22 +312,22 @@ def _of_slices(slices: _Slices) -> Undone:
 
 
 async def _large_import(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> int | None:
-    """Return the number of the newest change, or of the given one, if it is an import with more than one slice."""
+    """Return the number of the given or the newest change if it is an import that needs several transactions."""
     rows = await connection.execute_fetchall(
         "SELECT batch FROM changes WHERE undone_at IS NULL AND owner_id = :owner AND operation = :import"
         " AND entry_id <> 0 AND before IS NULL AND batch = coalesce(:number, (SELECT max(batch) FROM changes"
         " WHERE undone_at IS NULL AND owner_id = :owner AND operation <> :withdraw)) LIMIT :more",
         {"owner": owner_id, "number": number, "import": Operation.IMPORT, "withdraw": Operation.WITHDRAW}
-        | {"more": SLICE + 1},
+        | {"more": MEMORIES_PER_WRITE + 1},
     )
     batches = [int(row["batch"]) for row in rows]
-    return batches[0] if len(batches) > SLICE else None
+    return batches[0] if len(batches) > MEMORIES_PER_WRITE else None
 
 
 async def _standing(
     connection: aiosqlite.Connection, owner_id: int, number: int | None, *, is_withdrawal: bool
 ) -> list[Row]:
-    """What the change of that number, or the newest one, has recorded, newest first; nothing if none still stands."""
+    """Return the records of the given or the newest change, newest first, or none if it is undone."""
     standing = "undone_at IS NULL AND owner_id = :owner AND (operation = :withdraw) = :is_withdrawal"
     return list(
         await connection.execute_fetchall(
@@ -343,10 +341,12 @@ async def _standing(
 async def _is_built_on(
     connection: aiosqlite.Connection, owner_id: int, number: int, states: States | None = None
 ) -> bool:
-    """Return True if a later change that stands has to do with the same entries, so that it has to go first.
+    """Return True if a later change affects the same entries and must be undone first.
 
-    What the program itself has done to a new entry since, such as wording it better, goes with it. MEMORY.md is put
-    back line by line, so it is no reason. states: the entries that are meant, if those are not all of the change.
+    Changes of a new entry by the consolidation don't count, nor do edits of MEMORY.md, which is reverted line by line.
+
+    Args:
+        states: The entries to check. None for all of the change.
     """
     touched = "SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0"
     touched += "" if states is None else " AND entry_id IN (SELECT value FROM json_each(:states))"
@@ -354,7 +354,7 @@ async def _is_built_on(
         "(author = :program AND entry_id IN"
         " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL))"
     )
-    # the owner of a withdrawn entry may have undone since what had shared it
+    # The owner of a withdrawn entry may have undone the sharing since.
     since = "undone_at >= (SELECT at FROM changes WHERE batch = :number AND operation = 'withdraw')"
     rows = await connection.execute_fetchall(
         f"SELECT 1 FROM changes WHERE owner_id = :owner AND entry_id IN ({touched})"
@@ -368,12 +368,12 @@ async def _is_built_on(
 
 
 def _joined(edits: Sequence[Row]) -> tuple[str, str] | None:
-    """Several changes of the file, newest first, as one: what it said before and after, None where it is untouched."""
+    """Join edits of the file, newest first. Return its text before and after, or None if there are no edits."""
     if not edits:
         return None
     before, after = edits[0]["before"], edits[0]["after"]
     for earlier in edits[1:]:
-        # a person edited the file in between: what came before that is not ours to take back
+        # A person edited the file in between. The edits before that stay.
         if earlier["after"] != before:
             break
         before = earlier["before"]
@@ -381,10 +381,10 @@ def _joined(edits: Sequence[Row]) -> tuple[str, str] | None:
 
 
 async def _restore_all(connection: aiosqlite.Connection, owner_id: int, states: States) -> list[str]:
-    """Make entries what they were before a change; their names. Raises MemoryRefused."""
-    # one that was superseded points at its successor until its own turn comes
+    """Restore the former state of entries and return their names. Raises MemoryRefused."""
+    # A superseded entry refers to its successor until it is restored itself.
     await connection.execute("PRAGMA defer_foreign_keys = ON")
-    # all names go first: entries of one change may have taken each other's
+    # All names are deleted first, since entries of one change may have exchanged theirs.
     unbound = {entry_id: await _unbound(connection, entry_id) for entry_id in states}
     names = [name for entry_id, name in unbound.items() if states[entry_id] is None and name]
     former = {entry_id: json.loads(state) for entry_id, state in states.items() if state is not None}
@@ -405,9 +405,9 @@ async def _unbound(connection: aiosqlite.Connection, entry_id: int) -> str | Non
 
 async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[str, object] | None) -> None:
     if row is None:
-        # an archive goes with its marker: the conversation is again what it was before the compaction
+        # Without the marker, the conversation is no longer compacted.
         await connection.execute("DELETE FROM markers WHERE archive_id = ?", (entry_id,))
-        # and what an import brought goes with the entry that tells of it
+        # The import's messages are erased later.
         await connection.execute("UPDATE imported SET undone = 1 WHERE entry_id = ?", (entry_id,))
         await connection.execute("DELETE FROM entries WHERE id = ?", (entry_id,))
         return
@@ -415,7 +415,7 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
     assignments = ", ".join(f"{column} = ?" for column in columns)
     values = (*(row[column] for column in columns), entry_id)
     await connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", values)
-    # a successor that was purged since can't be pointed to
+    # The successor may have been purged since.
     await connection.execute(
         "UPDATE entries SET superseded_by = id WHERE id = ? AND superseded_by NOT IN (SELECT id FROM entries)",
         (entry_id,),
@@ -423,21 +423,21 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
 
 
 def _telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """What was taken or brought back, where there is any: a mere change of names beside it is not worth a line."""
+    """Return the outcomes to show. Changes of names are left out if there are others."""
     texts = dict.fromkeys(outcomes)
     plain = [text for text in texts if text.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
     return tuple(plain or texts)
 
 
 def _outcomes_of_file(text_before: str, text_after: str, of_entries: Collection[str]) -> list[Outcome]:
-    """What putting MEMORY.md back does, but for the lines of entries of which it is told beside it."""
+    """Return the outcomes of reverting MEMORY.md, without lines of entries, which are reported themselves."""
     before, after, others = (_said_lines(text) for text in (text_before, text_after, "\n".join(of_entries)))
     gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before and line not in others]
     return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after and line not in others]
 
 
 async def _lines_of_entries(connection: aiosqlite.Connection, states: States) -> list[str]:
-    """The lines of MEMORY.md that stand for entries as they are now, and those of what they will be again."""
+    """Return the current and former lines of entries in MEMORY.md."""
     rows = await connection.execute_fetchall(
         "SELECT line FROM entries WHERE id IN (SELECT value FROM json_each(?)) AND line IS NOT NULL",
         (json.dumps([*states]),),
@@ -447,7 +447,7 @@ async def _lines_of_entries(connection: aiosqlite.Connection, states: States) ->
 
 
 async def _outcome_of_entry(connection: aiosqlite.Connection, entry_id: int, state: str | None) -> Outcome:
-    """What making an entry what it was does; to be asked before it is done."""
+    """Return the outcome of restoring an entry. Must run before the restore."""
     rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,))
     now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
     if state is None:

@@ -1,1 +1,1 @@
-"""Everything that was said."""
+"""The log of conversations, with sessions, turns and compaction."""

@@ -1,4 +1,4 @@
-"""Compaction: the oldest part of a conversation becomes an archive and leaves the model's view (S0, S1)."""
+"""Compaction: replaces the oldest part of a conversation by a summary, stored as an archive (S0, S1)."""
 
 from __future__ import annotations
 
@@ -27,48 +27,46 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-SUMMARY_TIMEOUT = 15.0
-"""Seconds that a summary may take (S0)."""
-MESSAGE_CHARACTERS = 300
-"""How much of each message the summariser sees at least (S0): of a long one its beginning and its end."""
-TRANSCRIPT_CHARACTERS = 24_000
-"""How much text the summariser sees in all: a window of 8,192 tokens must hold it."""
-SUMMARY_CHARACTERS = 6_000
-"""The longest summary that is stored, whatever a model makes of "at most 500 tokens": it is in every prompt."""
-EXTRACT_CHARACTERS = 2_000
-"""How long the extract gets that stands in for a summary: about the 500 tokens of one."""
-CHARACTERS_PER_TOKEN = 3.5
-"""S0's estimate."""
-PROMPT_OVERHEAD = 8_000
+SUMMARY_TIMEOUT_SECONDS = 15.0
+"""Maximum duration of a summary request (S0)."""
+MIN_MESSAGE_CHARS = 300
+"""A longer message is cut to no fewer characters of its beginning and end in the summary request (S0)."""
+MAX_TRANSCRIPT_CHARS = 24_000
+"""Maximum size of the transcript in the summary request, which must fit into a window of 8,192 tokens."""
+MAX_SUMMARY_CHARS = 6_000
+"""Summaries are cut to this size, since a model may exceed the requested 500 tokens and they are in every prompt."""
+MAX_EXTRACT_CHARS = 2_000
+"""Maximum size of the extract that replaces a missing summary: about 500 tokens."""
+CHARS_PER_TOKEN = 3.5
+"""The estimate of S0."""
+PROMPT_OVERHEAD_TOKENS = 8_000
 """Tokens that S0 adds for the system prompt."""
 
 
 class Summarizer(Protocol):
-    """Makes a summary of at most 500 tokens. Raises whatever stops it."""
+    """Writes summaries of at most 500 tokens. May raise any exception."""
 
     async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
-        """Summarise `transcript` within `seconds`, building on the summary of what came before it."""
+        """Summarize a transcript within `seconds`, continuing the earlier summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """When a conversation is too large, and what stays of it. summary_timeout is in seconds."""
+    """The limits above which a conversation is compacted. `summary_timeout` is in seconds."""
 
     max_context_tokens: int
     keep_last_messages: int
     memory_window: int
     enabled: bool = True
-    summary_timeout: float = SUMMARY_TIMEOUT
+    summary_timeout: float = SUMMARY_TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction did."""
-
     removed: int
     kept: int
-    archive_name: str | None  # None in a private talk, whose summary goes with it
-    summarized: bool  # by the model; otherwise the archive holds an extract
+    archive_name: str | None  # None in a private talk, which has no archive
+    summarized: bool  # by the model; otherwise the archive contains an extract
     conversation_id: int
     first_kept_message_id: int
 
@@ -91,9 +89,8 @@ class CompactionService:
     clock: Clock
 
     async def compact(self, session: Session, keep: int) -> Compacted | None:
-        """Archive all but about the last `keep` messages; None when there is nothing to compact."""
+        """Archive all but about the last `keep` messages. Return None if there is nothing to compact."""
         transcript = await self.sessions.transcript(session.id)
-        # cut at a user's message, so that no tool call loses its result
         return await self._archive(session, transcript, cut_at(transcript.messages, keep))
 
     async def compact_if_needed(
@@ -107,17 +104,17 @@ class CompactionService:
         if tokens <= threshold and count <= self.limits.memory_window:
             return None
         log.info("context_too_large", tokens=round(tokens), threshold=threshold, messages=count)
-        # the next turn must not be here again: some of the window stays free ...
+        # Leave room, so that the next turn doesn't compact again.
         keep = max(1, min(self.limits.keep_last_messages, self.limits.memory_window * 4 // 5, count - 1))
         cut = cut_at(transcript.messages, keep)
-        # ... and where even the kept messages are too much, fewer stay
+        # Keep fewer messages if the remaining ones are still too large.
         while keep > 1 and self.estimate(transcript.messages[cut:], model, threshold) > threshold * 0.75:
             keep //= 2
             cut = cut_at(transcript.messages, keep)
         return await self._archive(session, transcript, cut)
 
     def progress(self, transcript: Transcript, model: str, max_input_tokens: int) -> Progress | None:
-        """How far a conversation is; None where it is never compacted by itself."""
+        """Return how close a conversation is to compaction, or None if automatic compaction is disabled."""
         if not self.limits.enabled:
             return None
         threshold = self.threshold(max_input_tokens)
@@ -125,17 +122,16 @@ class CompactionService:
         return Progress(tokens, threshold, len(transcript.messages), self.limits.memory_window)
 
     def threshold(self, max_input_tokens: int) -> int:
-        """The size, in tokens, above which a conversation is compacted: 0.8 of the window (S0), or less."""
+        """Return the tokens above which a conversation is compacted: at most 0.8 of the window (S0)."""
         return min(int(max_input_tokens * 0.8), self.limits.max_context_tokens)
 
     def estimate(self, messages: list[Message], model: str, threshold: int) -> float:
-        """Tokens of a request with `messages`: S0's `sum(len) / 3.5 + 8000` until the model has reported usage."""
+        """Estimate the tokens of a request, at least S0's `sum(len) / 3.5 + 8000` until the model reports usage."""
         tokens = float(self.counter.messages(messages, model))
-        # once the model has reported usage, the calibrated count takes the place of S0's estimate
         if not self.counter.calibrated(model):
-            tokens = max(tokens, sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
-        # S0's 8,000 for the system prompt are meant for large windows
-        return tokens + min(PROMPT_OVERHEAD, threshold // 2)
+            tokens = max(tokens, sum(len(message.content) for message in messages) / CHARS_PER_TOKEN)
+        # S0 assumes a large window.
+        return tokens + min(PROMPT_OVERHEAD_TOKENS, threshold // 2)
 
     async def _archive(self, session: Session, transcript: Transcript, cut: int) -> Compacted | None:
         removed, messages = transcript.messages[:cut], transcript.messages[cut:]
@@ -143,13 +139,13 @@ class CompactionService:
             return None
         forgotten = await self.entries.forgotten(session.owner)
         derived = [forgotten.masked(message) for message in removed]
-        # masked already
+        # The summaries are masked already.
         (own_before, others_before), (own, of_others) = transcript.summaries, by_origin(derived)
         passages = [(own_before, own), (others_before, of_others)]
         summaries = await asyncio.gather(*(self._passage(earlier, messages) for earlier, messages in passages))
         summarized = all(is_made for _, is_made in summaries)
         content = joined(*(text for text, _ in summaries))
-        # an archive is named by what it adds: with the earlier summary all would get the same name
+        # Named after the new messages, since the earlier summary would give all archives the same name.
         topic = content if summarized else without_secrets(extract(None, derived))
         stem = f"archive-{self.clock():%Y-%m-%d}"
         first_kept, conversation_id = messages[0].id, transcript.conversation_id
@@ -178,14 +174,14 @@ class CompactionService:
         )
 
     async def _keep(self, owner: str, archive: NewEntry, conversation_id: int, first_kept: int) -> str:
-        # in one transaction: an archive without its marker would have the same messages summarised again
+        # In one transaction: without the marker the same messages would be summarized again.
         async def mark(connection: aiosqlite.Connection, entry: Entry) -> None:
             await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self.clock(), first_kept))
 
         return (await self.entries.add(owner, archive, also=mark)).name
 
     async def _passage(self, earlier: str | None, messages: list[Message]) -> tuple[str | None, bool]:
-        """Return the summary of one passage, None if nothing was said in it, and False if an extract stands in."""
+        """Return the summary of a passage, or None if it is empty, and whether the model has written it."""
         if not messages:
             return earlier, True
         summary = await self._summary(earlier, messages)
@@ -198,59 +194,62 @@ class CompactionService:
             seconds = self.limits.summary_timeout
             async with asyncio.timeout(seconds):
                 summary = await self.summarizer.summarize(earlier, format_transcript(removed), seconds)
-        except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
+        except Exception as error:  # noqa: BLE001  # The extract replaces the summary after any error.
             log.warning("summary_failed", error=in_english(error) or type(error).__name__)
             return None
-        if not summary.is_whole:  # what it lacks is the newest part, and nothing would show that it does
+        if not summary.is_whole:  # The newest part would be missing.
             log.warning("summary_cut_off", characters=len(summary.text))
             return None
-        return storable(summary.text.strip()[:SUMMARY_CHARACTERS]) or None
+        return storable(summary.text.strip()[:MAX_SUMMARY_CHARS]) or None
 
 
 def cut_at(messages: list[Message], keep: int) -> int:
-    """Where to cut so that about the last `keep` messages stay: the index of a user's message; 0 for no place."""
+    """Return the index of a user's message near the last `keep` messages, so that no tool call loses its result.
+
+    Return 0 if there is no such message.
+    """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER and i > 0]
     index = max(0, len(messages) - keep)
     if index == 0:
         return 0
-    # rather one before than one after, so that more is kept than was asked for
+    # Prefer an earlier one, which keeps more messages.
     return max((i for i in users if i <= index), default=min((i for i in users if i > index), default=0))
 
 
 def format_transcript(messages: list[Message]) -> str:
-    """Messages as the summariser reads them: no tool results, the long ones shortened, the whole bounded (S0)."""
+    """Format messages for a summary request, without tool results and with long messages shortened (S0)."""
     spoken = [m for m in messages if m.role in (Role.USER, Role.ASSISTANT) and m.content.strip()]
-    # what few messages leave of the whole goes to each of them: a long document shows more than its title
-    share = max(MESSAGE_CHARACTERS, TRANSCRIPT_CHARACTERS // max(1, 2 * len(spoken)))
+    # A few messages share the available space, so that more of a long document is included.
+    share = max(MIN_MESSAGE_CHARS, MAX_TRANSCRIPT_CHARS // max(1, 2 * len(spoken)))
     lines = [
         f"{speaker_of(message)}{worst([message.provenance]).mark}: {_masked(message.content, share)}"
         for message in spoken
     ]
-    return _shortened("\n".join(lines), TRANSCRIPT_CHARACTERS)
+    return _shortened("\n".join(lines), MAX_TRANSCRIPT_CHARS)
 
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
-    """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
+    """Return a replacement for a missing summary: the earlier summary and the beginnings of the user's messages."""
     texts = [
         f"{f'{message.speaker}: ' if message.speaker else ''}{' '.join(without_secrets(message.content).split())}"
         for message in messages
         if message.role is Role.USER
     ]
-    share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(texts))))
+    share = max(40, MAX_EXTRACT_CHARS // (2 * max(1, len(texts))))
     lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in texts if text)])
     if earlier is None:
-        return _shortened(lines, EXTRACT_CHARACTERS)
-    half = EXTRACT_CHARACTERS // 2
+        return _shortened(lines, MAX_EXTRACT_CHARS)
+    half = MAX_EXTRACT_CHARS // 2
     return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
 
 
 def _masked(text: str, limit: int) -> str:
-    # masked before it is cut: half a key is no longer known for one
+    # Masked before it is cut, since half a key is not recognized. Cut before that to bound the work.
     return _shortened(without_secrets(_shortened(text, limit * 4)), limit)
 
 
 def _shortened(text: str, limit: int) -> str:
-    """`text`, or its beginning and end where it is longer than `limit` characters."""
+    """Return a text, or its beginning and end if it has more than `limit` characters."""
     if len(text) <= limit:
         return text
     gap = "\n[...]\n"

@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 
 class Memory(Protocol):
-    """The working memory of a conversation (S3). Lists are copies; all of it may be called from any thread."""
+    """The working memory of a conversation (S3). Methods are thread-safe and return copies of lists."""
 
     def add(self, message: Message) -> None: ...
 
@@ -37,8 +37,6 @@ class Memory(Protocol):
 
 
 class InMemoryConversation:
-    """A conversation's messages in order, safe under tasks and threads. Messages are immutable and lists are copies."""
-
     def __init__(self, count_tokens: Callable[[Iterable[Message]], int] | None = None) -> None:
         self._count_tokens = count_tokens or TokenCounter().messages
         self._messages: list[Message] = []
@@ -49,7 +47,6 @@ class InMemoryConversation:
             self._messages.append(message)
 
     def add_many(self, messages: Iterable[Message]) -> None:
-        """Append messages, in order and with nothing between them."""
         added = list(messages)
         with self._lock:
             self._messages += added
@@ -59,7 +56,7 @@ class InMemoryConversation:
             return list(self._messages)
 
     def recent(self, n: int) -> list[Message]:
-        """The newest `n` messages, oldest first; none for `n` below 1."""
+        """Return the newest `n` messages, oldest first, or none for `n` below 1."""
         with self._lock:
             return self._messages[-n:] if n > 0 else []
 
@@ -76,10 +73,10 @@ class InMemoryConversation:
             return len(self._messages)
 
     def prune(self, max_tokens: int) -> int:
-        """Keep the system messages, then the newest groups that fit; how many messages were dropped.
+        """Drop the oldest messages that exceed the budget and return their number.
 
-        A group is a message, or a tool call with its results, which stay or go together. Where the system
-        messages alone exceed the budget, they stay with the last user message and what followed it goes.
+        System messages always stay. A tool call and its results stay or go together. If the system messages alone
+        exceed the budget, only the last user message stays with them.
 
         Raises ValueError for a budget below zero.
         """

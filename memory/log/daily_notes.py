@@ -1,4 +1,4 @@
-"""Daily notes in step with the log: what an answered turn is due is written, what was retried is taken out."""
+"""Synchronization of the daily notes with the log: answered turns are added, retried turns are removed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _MINUTE = re.compile(r"\[([01]\d|2[0-3]):([0-5]\d)\] User: ")
-"""How a note of an exchange begins."""
-# from the few turns that are due, and not from the messages of all chats
+"""The beginning of a note about an exchange."""
+# The index and the join order make SQLite start with the few pending turns instead of all messages.
 _UNSETTLED = """
 SELECT t.outcome, m.* FROM turns t INDEXED BY unsettled_notes CROSS JOIN conversations c ON c.id = t.conversation_id
 CROSS JOIN owners o ON o.id = c.owner_id CROSS JOIN messages m ON m.turn_id = t.id
@@ -40,7 +40,7 @@ WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retr
 
 
 class DailyNotes:
-    """Writes the daily notes of all owners. The log is the truth: a note that can't be written now is made up for."""
+    """Writes the daily notes of all owners. A note that can't be written now is written later from the log."""
 
     def __init__(
         self, database: Database, files: MarkdownFiles, zone_of: TimezoneLookup, copies: FileCopies | None = None
@@ -49,11 +49,11 @@ class DailyNotes:
         self._files = files
         self._zone_of = zone_of
         self._copies = copies
-        # turns whose note stands in the file, while the database can't be told so
+        # Turns with a note in the file that the database refused to record.
         self._noted: set[int] = set()
 
     async def settle(self, owner: str) -> None:
-        """Write and take out whatever the turns of an owner are due, oldest first."""
+        """Write and remove the pending notes of an owner, oldest first."""
         due = await self._database.rows(_UNSETTLED, (owner,))
         for (turn, outcome), rows in itertools.groupby(due, lambda row: (row["turn_id"], row["outcome"])):
             messages = [message_of(row) for row in rows]
@@ -75,11 +75,11 @@ class DailyNotes:
                 self._noted.discard(turn)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=in_english(error))
-                # in order: no later note may come before this one
+                # Stop here, so that the notes stay in order.
                 return
 
     async def read(self, owner: str, now: datetime, forgotten: ForgottenWords | None = None) -> Memory:
-        """Read the files of an owner, without the notes of exchanges of which something was forgotten since.
+        """Read the files of an owner, without notes about exchanges with forgotten words.
 
         Args:
             forgotten: The owner's forgotten words, if the caller has read them already.
@@ -99,7 +99,7 @@ class DailyNotes:
 def _remaining(notes: str, day: date, zone: ZoneInfo, forgotten: ForgottenWords) -> str:
     def is_hidden(line: str) -> bool:
         moment = _MINUTE.match(line)
-        # what a person wrote there by hand is theirs
+        # Lines that people have written themselves stay.
         if moment is None:
             return False
         at = time(int(moment[1]), int(moment[2]))

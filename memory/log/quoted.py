@@ -1,4 +1,4 @@
-"""Finds the message of the log that a quote is from, and the messages around it."""
+"""Lookup of the message in the log that contains a quote, and of the messages around it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from memory.search.search import Search
     from memory.store.database import Database
 
-BEFORE, AFTER = 10, 30
-"""Messages around the one that a fact came from that are read again."""
-MOST_HOLDING = 50
-"""Messages that fit a quote best, among which the one is looked for that holds it word for word."""
+MESSAGES_BEFORE, MESSAGES_AFTER = 10, 30
+"""Number of messages to read around the source of a fact."""
+MAX_CANDIDATES = 50
+"""Number of search results that are checked for the exact quote."""
 
 _AROUND = """
 SELECT * FROM (SELECT * FROM spoken
@@ -32,22 +32,22 @@ ORDER BY id
 
 
 async def messages_around(database: Database, message_id: int | None) -> list[Message]:
-    """A message with what was said just before it and after it; nothing where it is gone."""
-    rows = await database.rows(_AROUND, {"id": message_id, "before": BEFORE + 1, "after": AFTER})
+    """Return a message and those around it, or an empty list if it was deleted."""
+    rows = await database.rows(_AROUND, {"id": message_id, "before": MESSAGES_BEFORE + 1, "after": MESSAGES_AFTER})
     return [message_of(row) for row in rows]
 
 
 class QuotedMessages:
-    """Looks citations up in the log, for who has no conversation in view."""
+    """Looks up quotes in the log for programs without a conversation."""
 
     def __init__(self, database: Database, search: Search) -> None:
         self._database = database
         self._search = search
 
     async def around(self, quote: str, owner: str) -> list[Message]:
-        """The messages around one that its user typed and that holds `quote`; nothing where there is none such."""
+        """Return the messages around a typed message that contains `quote`, or an empty list."""
         only = Filter(kinds=(MESSAGE_KIND,))
-        for hit in await self._search.find(quote, owner, only=only, limit=MOST_HOLDING):
+        for hit in await self._search.find(quote, owner, only=only, limit=MAX_CANDIDATES):
             if hit.provenance is Provenance.TYPED and is_quoted_from(quote, hit.content):
                 messages = await messages_around(self._database, hit.id)
                 if typed_source(Citation(None, quote), messages) is not None:

@@ -12,9 +12,9 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.summaries import divided
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
-from memory.store.entry_rows import owner_number
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.forgotten import forgotten_words_of_session
-from memory.store.index import leave_session
+from memory.store.index import remove_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,9 +42,9 @@ LEFT JOIN messages m ON m.conversation_id = c.id AND m.id >= coalesce(k.first_ke
 WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id
 """
 SHARED_OWNER = "shared"
-"""The one owner of all chats under MEMORY_SCOPE=shared."""
+"""The owner of all chats with MEMORY_SCOPE=shared."""
 GUEST = "guest"
-"""The channel of chats that the bot is no member of. What others are told there comes out of no other chat's memory."""
+"""The channel of chats that the bot is not a member of. They never share the memory of other chats."""
 
 
 class SessionState(StrEnum):
@@ -55,7 +55,7 @@ class SessionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a session lives: a chat of a channel, or one forum topic of that chat."""
+    """The address of a session: a chat of a channel, or one forum topic of that chat."""
 
     channel: str
     chat_id: str
@@ -68,18 +68,18 @@ class Address:
 
     @property
     def session_id(self) -> str:
-        """`{channel}:{chatId}`, with a topic `{channel}:{chatId}:{threadId}`."""
+        """Return `{channel}:{chatId}`, with a topic `{channel}:{chatId}:{threadId}`."""
         return f"{self.owner}:{self.thread_id}" if self.thread_id else self.owner
 
     @property
     def owner(self) -> str:
-        """Whose memory the chat has by default: the chat, `{channel}:{chatId}`."""
+        """Return the default owner of the chat's memory, `{channel}:{chatId}`."""
         return f"{self.channel}:{self.chat_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The running conversation of one chat. private: what is said in it now is held in memory only, until /new."""
+    """The running conversation of one chat. While `private` is set, its messages are only in memory, until /new."""
 
     id: str
     address: Address
@@ -93,22 +93,22 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What the model sees of a conversation: the newest summary, then the messages since its marker."""
+    """The part of a conversation that the model sees: the newest summary and the messages since its marker."""
 
     conversation_id: int | None
     summary: str | None
     messages: list[Message]
-    summary_provenance: Provenance = Provenance.TYPED  # the worst of what was summarised
-    first_kept: int = 0  # the first message that the summary does not stand for
+    summary_provenance: Provenance = Provenance.TYPED  # the worst of the summarized messages
+    first_kept: int = 0  # id of the first message after the summary
     forgotten: ForgottenWords | None = None  # the owner's forgotten words, if there is a summary to mask
 
     @property
     def summaries(self) -> tuple[str | None, str | None]:
-        """Return what the summary says of the user's own talk, and of what others wrote."""
+        """Return the summary's passages about the user's own messages and about texts of others."""
         return divided(self.summary, is_foreign=self.summary_provenance.is_foreign)
 
     def after(self, earlier: Transcript) -> Transcript:
-        """This conversation as it goes on with an earlier one: a summary of it stands for what it has read of both."""
+        """Join an earlier transcript with this one, which continues it. A summary of this one covers both."""
         messages = [message for message in earlier.messages if (message.id or 0) >= self.first_kept]
         summarised = self if self.summary is not None else earlier
         return replace(
@@ -122,7 +122,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The row in a conversation's log that records a compaction. summary: where no archive holds it."""
+    """The record of a compaction in a conversation's log. `summary` is only set if there is no archive."""
 
     archive_name: str
     archive_id: int
@@ -135,16 +135,12 @@ class Marker:
 _OPEN = (
     "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner"
-    " WHERE owner <> excluded.owner"  # nothing is written of sessions that are there
+    " WHERE owner <> excluded.owner"  # Avoids a write for existing sessions.
 )
 
 
 class SessionService:
-    """Sessions and their logs.
-
-    Everything is read from the store, whose pages SQLite caches: a copy here would go stale with every turn
-    that is committed, and when the command line changes something beside the running bot.
-    """
+    """Sessions and their logs, always read from the database, since the command line may change them too."""
 
     def __init__(self, database: Database, clock: Clock, *, shared_owner: bool = False) -> None:
         self._database = database
@@ -156,7 +152,7 @@ class SessionService:
 
     async def get_or_create(self, address: Address) -> Session:
         session = await self._find(address.session_id)
-        # MEMORY_SCOPE may have changed since the session was made: it goes on, with another memory
+        # MEMORY_SCOPE may have changed since the session was created, which changes its owner.
         if session is None or session.owner != self.owner_of(address):
             await self._database.write(_OPEN, self._row(address))
             session = await self._find(address.session_id)
@@ -167,7 +163,6 @@ class SessionService:
         return bool(await self._database.value("SELECT private FROM sessions WHERE id = ?", (session_id,)))
 
     async def open_all(self, addresses: Iterable[Address]) -> None:
-        """Make the sessions of many chats in one write, for a crowd that comes at once."""
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(_OPEN, [self._row(address) for address in addresses])
 
@@ -201,18 +196,17 @@ class SessionService:
         )
 
     async def delete(self, session_id: str) -> bool:
-        """Remove a session with its whole log; whether there was one."""
+        """Delete a session and its log. Return True if it existed."""
         async with self._database.transaction() as connection:
-            # first, since the index needs the text of what it takes out
-            await leave_session(connection, session_id)
+            # First, since the index needs the text of removed rows.
+            await remove_session(connection, session_id)
             await connection.execute("DELETE FROM reminders WHERE session_id = ?", (session_id,))
             cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         return cursor.rowcount > 0
 
     async def clear_messages(self, session_id: str) -> int:
-        """End the current conversation, so that the next message starts a new one; how many messages it had."""
+        """End the current conversation and return the number of its messages. They stay in the log."""
         count = await self.message_count(session_id)
-        # the log is append-only: what the ended conversation held stays
         await self._database.write(
             "UPDATE conversations SET ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
             (now_text(self._clock), session_id),
@@ -220,13 +214,13 @@ class SessionService:
         return count
 
     async def summarise(self, conversation_id: int, first_kept: int, summary: str, *, trusted: bool) -> None:
-        """Have a summary stand for what came before a message, without an archive: a private talk keeps none."""
+        """Record a summary of the messages before `first_kept` without an archive, for a private talk."""
         marker = Marker("", 0, self._clock(), first_kept, summary, trusted)
         async with self._database.private.database_with(conversation_id).transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
 
     async def message_count(self, session_id: str) -> int:
-        """How many messages the current conversation's log holds, compacted ones included."""
+        """Return the number of messages in the current conversation, including compacted ones."""
         counts = [
             await database.value(
                 "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
@@ -239,14 +233,14 @@ class SessionService:
         return sum(counts)
 
     async def transcript(self, session_id: str) -> Transcript:
-        """The current conversation as the model sees it, replayed from the newest marker on."""
+        """Return the current conversation as the model sees it."""
         kept = await self._without_forgotten(session_id, await _transcript(self._database, session_id))
         held_in = await self._database.private.database_of(session_id)
-        # a private talk continues what was said before it
+        # A private talk continues the conversation before it.
         return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
 
     async def _without_forgotten(self, session_id: str, transcript: Transcript) -> Transcript:
-        """Return a transcript without forgotten words in its summary, which was made before."""
+        """Mask the words in a transcript's summary that were forgotten after it was written."""
         if transcript.summary is None:
             return transcript
         forgotten = await forgotten_words_of_session(self._database.rows, session_id)
@@ -289,7 +283,7 @@ async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, 
 
 
 async def open_conversation(connection: aiosqlite.Connection, session_id: str, now: str) -> int:
-    """The id of the session's current conversation, started when there is none. For use in a transaction."""
+    """Return the id of the session's current conversation, creating one if needed."""
     current = "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL"
     rows = list(await connection.execute_fetchall(current, (session_id,)))
     if not rows:
@@ -301,8 +295,8 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
                     session=session_id,
                 )
             )
-        # a conversation belongs to the owner that its session had at its start
-        owner_id = await owner_number(connection, sessions[0][0])
+        # A conversation keeps this owner even if the session gets another one.
+        owner_id = await get_or_create_owner_id(connection, sessions[0][0])
         await connection.execute(
             "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",
             (session_id, owner_id, now),

@@ -1,7 +1,6 @@
-"""What people are called in the log of a group: by names that are theirs alone, whatever they call themselves.
+"""Unique names of the members of a group in its log.
 
-The log, the memory that is made of it and the model know people by their names. A name that somebody else could take
-would be a way to speak, correct and be believed in their place.
+The log, the memory and the model identify people by their names, so a member must not be able to take another's name.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
-from memory.store.entry_rows import owner_number
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.text.words import plain
 
 if TYPE_CHECKING:
@@ -18,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Speakers:
-    """The names in the groups of one channel, by the channel's own ids of people."""
+    """The logged names of members, by the channel's ids of people."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def name_of(self, owner: str, speaker_id: str, name: str) -> str:
-        """Return the name to log somebody under who goes by `name` now.
+        """Return the name under which a member is logged.
 
-        It is the first one that they were logged under, so that memory knows somebody who changes their name as the
-        same person. A name that is another's already gets a number.
+        It is the first name that they had, so that it doesn't change when they rename themselves. A name that another
+        member has gets a number.
         """
-        # no LIKE: a name may have its wildcards in it
+        # No LIKE, since a name may contain its wildcards.
         rows = await self._database.rows(
             "SELECT s.key, s.speaker_id, s.name FROM speakers s JOIN owners o ON o.id = s.owner_id"
             " WHERE o.name = ? AND (s.speaker_id = ? OR substr(s.key, 1, length(?)) = ?) ORDER BY s.name IS NULL",
@@ -39,7 +38,7 @@ class Speakers:
         if own and own[0]["name"] is not None:
             return str(own[0]["name"])
         if own:
-            # former versions kept no more than the key
+            # Former versions stored only the key.
             first = await self._first_logged(owner, {row["key"] for row in own}) or name
             await self._keep(owner, speaker_id, first)
             return first
@@ -50,7 +49,7 @@ class Speakers:
         return free
 
     async def _first_logged(self, owner: str, keys: set[str]) -> str | None:
-        """Return the first name in the log that has one of `keys`, as it is written there."""
+        """Return the first speaker in the log with one of the `keys`."""
         rows = await self._database.rows(
             "SELECT m.speaker FROM messages m JOIN conversations c ON c.id = m.conversation_id"
             " JOIN owners o ON o.id = c.owner_id WHERE o.name = ? AND m.speaker IS NOT NULL"
@@ -66,7 +65,7 @@ class Speakers:
                     "INSERT INTO speakers (owner_id, key, speaker_id, name) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (owner_id, key) DO UPDATE SET name = excluded.name"
                     " WHERE speaker_id = excluded.speaker_id",
-                    (await owner_number(connection, owner), plain(name), speaker_id, name),
+                    (await get_or_create_owner_id(connection, owner), plain(name), speaker_id, name),
                 )
         except StoreError:
-            return  # on a full disk nothing is learned either, and people are answered
+            return  # On a full disk, answer anyway. Nothing is learned then either.

@@ -1,6 +1,6 @@
-"""A summary of two passages: what the user and the assistant said by themselves, and what they said of others' words.
+"""Summaries with two passages: the user's own conversation, and the turns with texts of others.
 
-Only the first one may stand in a system message. Both are stored as one text; a line divides them.
+Only the first passage may be in a system message. Both are stored as one text with a dividing line.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ if TYPE_CHECKING:
     from memory.messages import Message
 
 OF_OTHERS = "[From what others wrote:]"
-"""The line above the second passage. Whatever follows its first occurrence counts as others' words."""
+"""The line above the second passage. Everything after its first occurrence is untrusted."""
 
 
 def joined(own: str | None, of_others: str | None) -> str:
-    """Return two passages as one text."""
     return "\n\n".join([*([own] if own else []), *([f"{OF_OTHERS}\n{of_others}"] if of_others else [])])
 
 
 def divided(summary: str | None, *, is_foreign: bool) -> tuple[str | None, str | None]:
-    """Return the two passages of a summary. One without a dividing line is all of others if others went into it."""
+    """Split a summary into its passages. Without a dividing line, all of a foreign summary is the second one."""
     if not summary or not is_foreign:
         return summary or None, None
     own, line, of_others = summary.partition(OF_OTHERS)
@@ -30,7 +29,7 @@ def divided(summary: str | None, *, is_foreign: bool) -> tuple[str | None, str |
 
 
 def by_origin(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """Divide messages: those of turns that no words of others went into, and those of the other turns."""
+    """Divide messages into those of the user's own turns and those of turns with texts of others."""
     foreign = {id(message) for message in messages if message.provenance is not None and message.provenance.is_foreign}
     turns = {message.turn_id for message in messages if id(message) in foreign and message.turn_id is not None}
     of_others = [message for message in messages if id(message) in foreign or message.turn_id in turns]

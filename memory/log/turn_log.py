@@ -1,4 +1,4 @@
-"""The commit of a turn: its messages, its reply and its receipt for the inbox, in one transaction."""
+"""The commit of a turn: its messages, its reply and the state of its inbox rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -33,18 +33,21 @@ log = structlog.get_logger(__name__)
 
 
 class Outcome(StrEnum):
-    """How a turn ended."""
-
     ANSWERED = "answered"
     STOPPED = "stopped"
     FAILED = "failed"
-    # run again, or given up since the program was killed over it: its messages stay in the log, unseen by the model
+    # Run again, or given up after it killed the process. Its messages stay in the log, hidden from the model.
     RETRIED = "retried"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What becomes of the task that a turn was. failures: in a row, with this one; is_off: it is not to come again."""
+    """The result of a scheduled task.
+
+    Attributes:
+        failures: Number of consecutive failures, including this one.
+        is_off: Whether the task is turned off.
+    """
 
     reminder_id: int
     failures: int
@@ -53,23 +56,21 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """Everything that one commit writes."""
-
     session_id: str
     outcome: Outcome
     messages: list[Message]
     started_at: datetime
     failure: str | None = None
     replaces_turn: int | None = None
-    written_entries: tuple[int, ...] = ()  # of this turn, to be told where they came from
-    activated: tuple[Activated, ...] = ()  # in its request
-    recalled: tuple[int, ...] = ()  # the messages that it quoted
-    recalled_notes: tuple[int, ...] = ()  # the entries that it quoted, or that its tools have found
-    told_notices: tuple[int, ...] = ()  # the quiet lines that its reply holds
+    written_entries: tuple[int, ...] = ()  # entries that get this turn as their source
+    activated: tuple[Activated, ...] = ()  # entries in its request
+    recalled: tuple[int, ...] = ()  # messages in its request
+    recalled_notes: tuple[int, ...] = ()  # entries recalled in its request or found by its tools
+    told_notices: tuple[int, ...] = ()  # notices in its reply
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
-    aside: OutgoingReply | None = None  # what is told beside its reply to one person alone
-    noted: bool = False  # its exchange is to stand in the daily note
+    aside: OutgoingReply | None = None  # an additional message for one person
+    noted: bool = False  # the exchange gets a daily note
     task: TaskResult | None = None
 
 
@@ -84,44 +85,43 @@ class TurnLog:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._owed: list[FinishedTurn] = []
+        self._pending: list[FinishedTurn] = []
         self._writing = asyncio.Lock()
 
-    def owe(self, turn: FinishedTurn) -> None:
-        """Have an answered turn committed later, since the database refuses it now, as on a full disk."""
-        # the reply was shown past the outbox
-        self._owed.append(replace(turn, reply=None))
+    def defer(self, turn: FinishedTurn) -> None:
+        """Queue an answered turn to commit later, after the database has refused it, for example on a full disk."""
+        # The reply was sent without the outbox.
+        self._pending.append(replace(turn, reply=None))
 
-    async def write_owed(self) -> None:
-        """Commit the turns that could not be, oldest first. Raises StoreError where that still fails."""
+    async def commit_deferred(self) -> None:
+        """Commit the deferred turns, oldest first. Raise StoreError if that still fails."""
         async with self._writing:
-            while self._owed:
-                turn = self._owed[0]
+            while self._pending:
+                turn = self._pending[0]
                 try:
                     await self.commit(turn)
                 except StoreError:
                     raise
-                # what no retry can mend must not hold up the turns behind it
+                # An error that no retry can fix must not block the turns behind it.
                 except Exception:
                     log.exception("exchange_not_kept", session=turn.session_id)
-                # `drop_owed` may have come in between
-                if self._owed and self._owed[0] is turn:
-                    del self._owed[0]
+                # `drop_deferred` may have run in between.
+                if self._pending and self._pending[0] is turn:
+                    del self._pending[0]
 
-    async def drop_owed(self) -> None:
-        """Forget the turns that are still to be committed, with all else that /forget removes."""
-        self._owed.clear()
+    async def drop_deferred(self) -> None:
+        self._pending.clear()
 
     async def lost_private_talk(self, session_id: str) -> bool:
-        """Whether a restart has lost the start of a private talk; true once."""
+        """Return True, once, if a restart has lost the start of a private talk."""
         return await self._database.private.was_interrupted(session_id)
 
     async def commit(self, turn: FinishedTurn) -> int:
         now = now_text(self._clock)
-        # who has said /stop waits for this before anything else
+        # The user waits for the effect of /stop.
         is_urgent = turn.outcome is Outcome.STOPPED
         database = await self._database.private.database_of(turn.session_id)
-        if database is not self._database:  # the file learns that the mail is answered, and nothing else
+        if database is not self._database:  # The file only stores that the mail is answered.
             async with self._database.transaction(first=is_urgent) as connection:
                 await self._settle_mail(connection, turn, payload=EMPTY)
         async with database.transaction(first=is_urgent) as connection:
@@ -132,7 +132,7 @@ class TurnLog:
                 "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
                 (now, recorded(turn.activated, turn.recalled, turn.recalled_notes), turn.session_id),
             )
-            if turn.told_notices:  # each statement costs two switches of threads, also one that does nothing
+            if turn.told_notices:  # An empty statement would still cost two thread switches.
                 await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
             if turn.written_entries:
                 await cite(connection, turn.written_entries, turn_id)
@@ -163,7 +163,7 @@ class TurnLog:
             )
 
     async def last(self, session_id: str) -> LastTurn | None:
-        """The newest turn of the current conversation with the user's messages in it; in private none from before."""
+        """Return the newest turn of the current conversation. In a private talk, earlier turns don't count."""
         database = await self._database.private.database_of(session_id)
         row = await database.row(
             "SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id"

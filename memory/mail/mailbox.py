@@ -14,7 +14,7 @@ from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.runtime.preferences import chat_of
-from memory.store.button_rows import ASKED, PLACED, Buttons, OutgoingReply, placed, put_reply
+from memory.store.button_rows import ASKED, PLACED_BUTTONS, Buttons, OutgoingReply, parse_placed_buttons, put_reply
 from memory.store.private import EMPTY
 
 if TYPE_CHECKING:
@@ -464,7 +464,7 @@ class Mailbox:
             _outbox_item(row)
             for database in self._database.private.databases()
             for row in await database.rows(
-                f"SELECT *, {PLACED} AS keyboard, {ASKED} AS asks,"
+                f"SELECT *, {PLACED_BUTTONS} AS keyboard, {ASKED} AS asks,"
                 " EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
                 " FROM outbox o WHERE channel = ? AND state = 'waiting'"
                 " AND (? IS NULL OR session_id = ?) ORDER BY id",
@@ -509,7 +509,7 @@ def _outbox_item(row: Row) -> OutboxItem:
         reply_to=row["reply_to"],
         preview_id=row["preview_id"],
         message_ids=tuple(json.loads(row["message_ids"])),
-        keyboard=placed(row["keyboard"]),
+        keyboard=parse_placed_buttons(row["keyboard"]),
         has_document=bool(row["has_document"]),
         silent=bool(row["silent"]),
         asks=row["asks"],

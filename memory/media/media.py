@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.messages import storable
-from memory.store.entry_rows import owner_number
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.text.words import query_terms
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class MediaStore:
                 " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (owner_id, session_id, unique_id) DO UPDATE SET file_id = excluded.file_id",
                 (
-                    owner := await owner_number(connection, session.owner),
+                    owner := await get_or_create_owner_id(connection, session.owner),
                     session.id,
                     file.kind,
                     file.channel,

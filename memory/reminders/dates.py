@@ -1,4 +1,4 @@
-"""Dates that are remembered and come near: where a memory ends, as a passport does, and what comes every year."""
+"""Offers of reminders for dates in memory: expirations, such as a passport's, and birthdays and anniversaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.log.sessions import Address
 from memory.reminders.offer_look import MAX_CLAIMS, DateClaim
 from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.reminders import Offer
-from memory.reminders.request import LONGEST_TEXT, ReminderRequest, usable_text
+from memory.reminders.request import MAX_TEXT_CHARS, ReminderRequest, usable_text
 from memory.reminders.wording import day_of
 from memory.store.entry import Author, Kind
 from memory.store.entry_rows import LIVE
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from memory.reminders.wording import LanguageOf
     from memory.store.database import Database, Row
 
-NEAR = timedelta(days=30)
-"""How long before its date a reminder is offered."""
-LEAD = timedelta(days=7)
-"""How long before the end of something the reminder comes."""
-HOUR = time(9)
-"""When a day without an hour is meant to begin."""
+OFFER_PERIOD = timedelta(days=30)
+"""How long before a date its reminder is offered."""
+LEAD_TIME = timedelta(days=7)
+"""How long before an expiration the reminder comes."""
+REMINDER_TIME = time(9)
+"""Time of day of these reminders."""
 _KINDS = ", ".join(f"'{kind}'" for kind in (Kind.FACT, Kind.DECISION, Kind.NOTE))
 
 _YEARLY = re.compile(
@@ -69,7 +69,7 @@ _WRITTEN = (
 
 
 def yearly_day(text: str) -> tuple[int, int] | None:
-    """Month and day of the birthday or anniversary that a memory tells of; None where it tells of none."""
+    """Return the month and day of a birthday or anniversary in a text, or None."""
     if not _YEARLY.search(text):
         return None
     for pattern in _WRITTEN:
@@ -84,7 +84,7 @@ def yearly_day(text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """A memory whose date comes near, and the reminder that it could have. ends: None for what comes every year."""
+    """A memory with a near date and the reminder for it. Yearly dates have no `ends`."""
 
     entry_id: int
     owner: str
@@ -101,9 +101,9 @@ class _Near:
 
 
 class NearDates:
-    """Offers a reminder for what comes near: one a day to an owner, and for each memory once.
+    """Offers reminders for near dates: one per run and owner, and once for each memory.
 
-    A model says which dates deserve one. Until `judge_by` has named it, nothing is offered.
+    A model judges which dates deserve one. Nothing is offered until `judge_by` has set it.
     """
 
     def __init__(self, database: Database, reminders: Reminders, language_of: LanguageOf, clock: Clock) -> None:
@@ -112,29 +112,28 @@ class NearDates:
         self._language_of = language_of
         self._clock = clock
         self._look: OfferLook | None = None
-        # by memory and date: what was declined once is not asked about again until a restart
+        # Memories and dates that the model has declined. They are judged again after a restart.
         self._declined: set[tuple[int, date]] = set()
 
     def judge_by(self, look: OfferLook) -> None:
-        """Have a model decide what is offered."""
         self._look = look
 
     async def offer(self, is_wanted: Callable[[str], bool] = lambda _: True) -> int:
-        """Offer what there is to offer now, and return how many. Raises Postponed.
+        """Offer reminders and return their number. Raises Postponed.
 
         Args:
-            is_wanted: Returns whether a session is offered anything.
+            is_wanted: Returns whether a session may get offers.
         """
         if self._look is None:
             return 0
-        # of those who can be told somewhere, and whose words it is
+        # Only trusted memories of owners with a session.
         rows = await self._database.rows(
             "SELECT e.id, e.content, e.quote, e.author, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"
             " WHERE s.owner = o.name AND s.state <> 'TERMINATED' ORDER BY s.updated_at DESC LIMIT 1) AS session_id"
             f" FROM entries e JOIN owners o ON o.id = e.owner_id WHERE {LIVE} AND e.trusted AND e.kind IN ({_KINDS})"
             " AND (e.valid_until IS NULL OR e.valid_until <= ?)"
             " AND NOT EXISTS (SELECT 1 FROM reminders r WHERE r.entry_id = e.id) AND session_id IS NOT NULL",
-            (to_text(self._clock() + NEAR),),
+            (to_text(self._clock() + OFFER_PERIOD),),
         )
         near = await asyncio.to_thread(lambda: [result for row in rows if (result := self._near(row)) is not None])
         by_owner: defaultdict[str, list[_Near]] = defaultdict(list)
@@ -144,7 +143,7 @@ class NearDates:
         return sum([await self._offer_best(self._look, items[:MAX_CLAIMS]) for items in by_owner.values()])
 
     async def _offer_best(self, look: OfferLook, items: Sequence[_Near]) -> bool:
-        """Offer the nearest of an owner's dates that a model finds worth it."""
+        """Offer a reminder for the nearest of an owner's dates that the model approves. Return True if there is one."""
         session_id = items[0].session_id
         language = await self._language_of(Address.of(session_id).owner)
         today = self._clock().astimezone(self._reminders.zone_of(session_id)).date()
@@ -161,19 +160,19 @@ class NearDates:
     async def _offer(self, near: _Near, text: str, language: str) -> None:
         with use_language(language):
             offer = Offer(near.why, language, trusted=True, entry_id=near.entry_id)
-        with contextlib.suppress(MemoryRefused):  # too many are offered already
+        with contextlib.suppress(MemoryRefused):  # There may be too many offers already.
             wish = replace(near.wish, text=usable_text(text))
             await self._reminders.offer(near.owner, near.session_id, wish, offer)
 
     def _near(self, row: Row) -> _Near | None:
         now, zone = self._clock(), self._reminders.zone_of(row["session_id"])
-        text = " ".join(row["content"].split())[:LONGEST_TEXT]
+        text = " ".join(row["content"].split())[:MAX_TEXT_CHARS]
         own_words = text if row["author"] in (Author.USER, Author.CAPTURE) else row["quote"]
         if row["valid_until"]:
             ends = from_text(row["valid_until"]).astimezone(zone).date()
-            # a week before the end, or the day before it where that is past
-            for days in (LEAD.days, 1):
-                first = datetime.combine(ends - timedelta(days=days), HOUR)
+            # A week before the end, or the day before it if that is past.
+            for days in (LEAD_TIME.days, 1):
+                first = datetime.combine(ends - timedelta(days=days), REMINDER_TIME)
                 at = first.replace(tzinfo=zone).astimezone(UTC)
                 if at > now:
                     wish = ReminderRequest(text, Rule(Repeat.ONCE, first, zone), at)
@@ -183,13 +182,13 @@ class NearDates:
         day = yearly_day(text)
         if day is None:
             return None
-        # a leap year, so that 29 February is a day; in other years it is the 28th
+        # 2024 is a leap year, so 29 February is valid. In other years the reminder comes on the 28th.
         try:
-            rule = Rule(Repeat.YEARLY, datetime.combine(datetime(2024, *day, tzinfo=UTC).date(), HOUR), zone)
+            rule = Rule(Repeat.YEARLY, datetime.combine(datetime(2024, *day, tzinfo=UTC).date(), REMINDER_TIME), zone)
         except ValueError:
             return None
         at_next = rule.after(now)
-        if at_next is None or at_next - now > NEAR:
+        if at_next is None or at_next - now > OFFER_PERIOD:
             return None
         wish = ReminderRequest(text, rule, at_next)
         claim = DateClaim(text, at_next.astimezone(zone).date(), is_yearly=True, own_words=own_words)

@@ -1,9 +1,8 @@
-"""What is due is handed over in the transaction that moves it on, so that it is once, whatever ends the program.
+"""Delivery of due reminders and tasks, exactly once: each is handed over in the transaction that advances its schedule.
 
-A reminder is told. What becomes of it when its message is settled, a trigger on the outbox says
-(memory/store/schema.sql). A task begins a turn of its session, in the place of a message: it goes into the channel's
-inbox. From there it is worked on as a message is: one turn at a time, again after a kill, and finished by the turn's
-commit (memory/log/turn_log.py), which counts the failures too.
+A reminder enters the outbox. A trigger (memory/store/schema.sql) updates its state after the message is sent. A task
+enters the channel's inbox and is handled like a message: as a turn of its session, again after a crash, and completed
+by the turn's commit (memory/log/turn_log.py), which also counts failures.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from memory.store.database import Database
 
 Serves = Callable[[str], Awaitable[bool]]
-"""Tells by its id whether a session is one that the bot may speak to."""
-MOST_FAILURES = 3
-"""So many failures in a row turn a task off."""
+"""Returns whether the bot may write to the session with an id."""
+MAX_TASK_FAILURES = 3
+"""A task is turned off after this number of consecutive failures."""
 
 
 class ReminderDelivery:
-    """Tells what is due, each chat in its language: through an outbox where a channel has one."""
+    """Delivers due reminders in the language of each chat."""
 
     def __init__(self, database: Database, language_of: LanguageOf, clock: Clock) -> None:
         self._database = database
@@ -44,7 +43,7 @@ class ReminderDelivery:
         self._clock = clock
 
     async def put_out(self, channel: str, serves: Serves) -> list[str]:
-        """Put what is due into a channel's outbox; the sessions it goes to. What is not served waits until it is."""
+        """Put due reminders into a channel's outbox and return their sessions. Others stay due."""
         now = self._clock()
 
         async def put(connection: aiosqlite.Connection, due: Due) -> int | None:
@@ -56,10 +55,10 @@ class ReminderDelivery:
         return await _hand_over(self._database, now, f"{channel}:", serves, put, tasks=False)
 
     async def due_in(self, session_id: str) -> list[tuple[Due, str]]:
-        """What is due in a session of a channel without an outbox, with its message."""
+        """Return the due reminders of a session and their messages, for a channel without an outbox."""
         now = self._clock()
         rows = await self._database.rows(*_due_rows(session_id, now, tasks=False))
-        # the query goes by prefix, which the topics of the same chat share
+        # The query matches a prefix, which also finds the topics of the chat.
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] == session_id]
         with use_language(await self._language(session_id)):
             return [(due, message(due, now)) for due in dues]
@@ -79,7 +78,7 @@ class ReminderDelivery:
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """A task whose hour, due_at, has come: of several that were missed the newest. received_at: put into the inbox."""
+    """A due task. `due_at` is the newest due time if several were missed, `received_at` when it entered the inbox."""
 
     reminder: Reminder
     due_at: datetime
@@ -96,17 +95,19 @@ class Tasks:
         self._clock = clock
 
     async def put_in(self, place: str, serves: Serves) -> bool:
-        """Put what is due into the inbox of its channel; whether there was anything.
+        """Put due tasks into the inbox of their channel. Return True if there were any.
 
-        place: what the ids of the sessions begin with. A task is put there once, however many of its hours have passed,
-        and stays due while its session is not served.
+        A task runs once even if several due times were missed. It stays due while its session is not served.
+
+        Args:
+            place: Prefix of the session ids.
         """
         now = self._clock()
 
         async def put(connection: aiosqlite.Connection, due: Due) -> None:
             channel = due.reminder.session_id.partition(":")[0]
             payload = json.dumps({"task": due.reminder.id, "due": to_text(due.at)})
-            # numbers below zero, since those of a channel's own updates are above
+            # Negative update ids, since those of the channel are positive.
             await connection.execute(
                 "INSERT INTO inbox (channel, update_id, session_id, payload, received_at)"
                 " SELECT ?1, min(0, coalesce(min(update_id), 0)) - 1, ?2, ?3, ?4 FROM inbox WHERE channel = ?1",
@@ -116,7 +117,7 @@ class Tasks:
         return bool(await _hand_over(self._database, now, place, serves, put, tasks=True))
 
     async def waiting(self, session_id: str) -> list[tuple[int, TaskRun]]:
-        """The runs that wait in the inbox of a session whose channel has no other mail, with their numbers there."""
+        """Return the inbox ids and runs that wait in a session, for a channel with only tasks in its inbox."""
         rows = await self._database.rows(
             "SELECT id, payload, received_at FROM inbox WHERE session_id = ? AND state <> 'done' ORDER BY id",
             (session_id,),
@@ -125,7 +126,7 @@ class Tasks:
         return [(number, run) for number, run in runs if run is not None]
 
     async def run_of(self, payload: str, received_at: datetime) -> TaskRun | None:
-        """The run that an item of the inbox asks for; None where its task is over by now, or was forgotten."""
+        """Return the run of an inbox row, or None if the task has ended or was forgotten."""
         content = json.loads(payload)
         row = await self._database.row(
             f"{REMINDER_ROWS} WHERE r.id = ? AND r.task IS NOT NULL AND r.state IN ('waiting', 'telling')",
@@ -135,7 +136,7 @@ class Tasks:
 
 
 def is_task(payload: str) -> bool:
-    """Whether an item of the inbox is a task, and not an update of the channel."""
+    """Return True if an inbox row is a task and not an update of the channel."""
     return payload.startswith('{"task":')
 
 
@@ -148,15 +149,15 @@ async def _hand_over(
     *,
     tasks: bool,
 ) -> list[str]:
-    """Have `put` write what is due, and move it on; the sessions that it was for."""
+    """Call `put` for everything that is due and advance the schedules. Return the sessions."""
     query, parameters = _due_rows(place, now, tasks=tasks)
-    # looked at first without the lock: most of the time there is nothing
+    # Without the lock first, since usually nothing is due.
     waiting = {row["session_id"] for row in await database.rows(query, parameters)}
     served = {session_id for session_id in waiting if await serves(session_id)}
     if not served:
         return []
     async with database.transaction() as connection:
-        # read again under the lock: another process may have handed it over since
+        # Read again under the lock, since another process may have delivered it.
         rows = await connection.execute_fetchall(query, parameters)
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] in served]
         for due in dues:
@@ -165,20 +166,20 @@ async def _hand_over(
 
 
 def _due_rows(place: str, now: datetime, *, tasks: bool) -> tuple[str, dict[str, object]]:
-    """The query for what is due, and its parameters: tasks, or what is only told."""
+    """Return the query for due tasks or reminders, and its parameters."""
     query = (
         f"{REMINDER_ROWS} LEFT JOIN sessions s ON s.id = r.session_id"
         " WHERE r.state = 'waiting' AND r.next_at <= :now AND substr(r.session_id, 1, length(:place)) = :place"
         " AND (r.task IS NOT NULL) = :tasks"
-        # whoever blocked the bot is told when they are back
+        # Reminders of users who blocked the bot wait until they are back.
         " AND coalesce(s.state, '') <> 'TERMINATED' ORDER BY r.next_at, r.id"
     )
     return query, {"now": to_text(now), "place": place, "tasks": tasks}
 
 
 async def _go_on(connection: aiosqlite.Connection, due: Due, outbox_id: int | None) -> None:
-    """A recurring one waits for its next time, any other for the confirmation."""
-    # counted from the hour that was told: one that has come since then is told too
+    """Advance the schedule: a recurring reminder waits for its next time, another one for its confirmation."""
+    # The next time after the delivered one, which may be due already.
     coming = due.reminder.rule.after(due.at) if due.reminder.is_recurring else None
     await connection.execute(
         "UPDATE reminders SET state = ?, next_at = ?, told_for = ?, outbox_id = ? WHERE id = ? AND state = 'waiting'",

@@ -1,7 +1,7 @@
-"""Asks a model which dates deserve an offer of a reminder, and how the reminder speaks to the user.
+"""Asks a model which near dates deserve an offer of a reminder, and for the text of the reminder.
 
-Code finds memories with a date that comes near. Only a reader can say if there is anything to do before it: a passport
-has to be renewed, a sick leave ends by itself. Without a judgement nothing is offered.
+Code finds the dates, but only a model can judge if there is anything to do: a passport has to be renewed, a sick leave
+just ends. Without a judgement nothing is offered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 MAX_TEXT_CHARS = 200
 MAX_CLAIMS = 12
-"""Dates that one request asks about, the nearest first."""
+"""Maximum number of dates in one request, the nearest first."""
 _TASK = """\
 You check what a memory program is about to keep for its user: reminders that it wants to offer, because of dates in \
 its memory that come near. Today is {today}. Decide for each numbered claim, which is a memory with its date:
@@ -47,13 +47,13 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class DateClaim:
-    """A memory with a date that comes near.
+    """A memory with a near date.
 
     Attributes:
         text: The memory.
         day: The next date.
-        is_yearly: Whether it comes every year.
-        own_words: The words in which the user said it, if they are known.
+        is_yearly: Whether it recurs every year.
+        own_words: The user's own words, if known.
     """
 
     text: str
@@ -67,8 +67,8 @@ class OfferLook:
 
     Args:
         ask: Asks the model.
-        is_reliable: Returns False if the judgement of the model is worth nothing.
-        seconds: The time for an answer.
+        is_reliable: Returns whether the model passed the verification self-test.
+        seconds: Timeout of a request.
     """
 
     def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always, seconds: float = 60) -> None:
@@ -77,7 +77,7 @@ class OfferLook:
         self._seconds = seconds
 
     async def look(self, claims: Sequence[DateClaim], today: date, language: str) -> dict[int, str | None]:
-        """Return the text of the reminder for each place that was judged, or None if it is not to be offered.
+        """Return the reminder's text for each claim that was judged, or None for a declined one.
 
         Raises Postponed.
         """
@@ -102,7 +102,6 @@ class OfferLook:
 
 
 def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
-    """Return the prompt about dates that come near."""
     lines = [
         f"{at}. {one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
         for at, claim in enumerate(claims, 1)
@@ -113,10 +112,10 @@ def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str
 
 
 def _text(claim: DateClaim, text: object) -> str | None:
-    """Return the model's text, the user's own words if it is unusable, or None if neither speaks to the user."""
+    """Return the model's text, or the user's own words if it is unusable. Return None if neither fits."""
     wording = " ".join(text.split()) if isinstance(text, str) else ""
     known = {*map(int, _NUMBER.findall(f"{claim.text} {claim.own_words or ''} {claim.day:%Y %m %d}"))}
-    # a number that is in no memory was made up
+    # A number that is not in the memory was made up.
     is_known = known.issuperset(map(int, _NUMBER.findall(wording)))
     if wording and len(wording) <= MAX_TEXT_CHARS and is_known and not names_user(wording):
         return wording

@@ -1,8 +1,8 @@
-"""What a reminder is, when it comes, and how rows of the store are read as such.
+"""Reminders, their recurrence rules, and their rows in the database.
 
-It comes at one moment, or again and again at an hour on the wall clock of a time zone. A daily 9:00 stays 9:00 when the
-clocks change. An hour that a day lacks, as when summer time begins, comes as much later as is left out (02:30 at
-03:30); one that a day has twice comes once, the first time. RFC 5545 reads them so too.
+Recurring reminders come at a wall-clock time of a time zone, so a daily 9:00 stays 9:00 when the clocks change. A time
+that is skipped at the start of summer time moves forward by the gap (02:30 to 03:30). A time that occurs twice counts
+once, the first time. RFC 5545 defines the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory.store.database import Row
 
 REMINDER_ROWS = "SELECT r.*, o.name AS owner FROM reminders r JOIN owners o ON o.id = r.owner_id"
-"""Selects what `reminder_of` reads."""
+"""SQL query for the rows that `reminder_of` reads."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAY = timedelta(days=1)
 
@@ -39,25 +39,25 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rhythm, in the words of a wall clock; as a text it is in the language that is spoken."""
+    """A recurrence rule in wall-clock time. `str` describes it in the user's language."""
 
     repeat: Repeat
-    first: datetime  # without a zone; a month without its day takes the last one
+    first: datetime  # without a zone; shorter months use their last day
     zone: ZoneInfo
-    days: tuple[int, ...] = ()  # of a weekly one; Monday is 0
+    days: tuple[int, ...] = ()  # weekdays of a weekly rule; Monday is 0
 
     def after(self, moment: datetime) -> datetime | None:
-        """The first time after `moment`, in UTC; None where nothing comes any more."""
+        """Return the first time after `moment` in UTC, or None after the last one."""
         since = max(self.first.date(), moment.astimezone(self.zone).date() - _DAY)
         comes = (self._on(day) for day in self._days_from(since))
         return next((at for at in comes if at > moment), None)
 
     def _on(self, day: date) -> datetime:
-        # fold 0 is both: the first of two, and the offset before a gap, which leads behind it
+        # With fold 0, the first of two equal times is chosen, and a time in a gap moves behind it.
         return datetime.combine(day, self.first.time().replace(fold=0), self.zone).astimezone(UTC)
 
     def _days_from(self, since: date) -> Iterator[date]:
-        """The days of the rhythm from `since` on, in order."""
+        """Return the days of the rule from `since` on, in order."""
         match self.repeat:
             case Repeat.ONCE:
                 return iter([self.first.date()])
@@ -88,19 +88,17 @@ class Rule:
 
 
 class ReminderState(StrEnum):
-    """Where a reminder stands."""
-
-    OFFERED = "offered"  # it waits for somebody's yes
-    WAITING = "waiting"  # it comes at its hour
+    OFFERED = "offered"  # waits for the user's consent
+    WAITING = "waiting"  # scheduled
     TELLING = "telling"  # its message is in the outbox
     TOLD = "told"  # the channel has confirmed the message
-    FAILED = "failed"  # the channel never will
+    FAILED = "failed"  # the message can't be delivered
     DONE = "done"
     CANCELLED = "cancelled"
 
 
 class TaskSound(StrEnum):
-    """How the answer to a task comes: like any message, or without a sound."""
+    """The notification sound of the answer to a task."""
 
     ALOUD = "aloud"
     QUIET = "quiet"
@@ -108,7 +106,7 @@ class TaskSound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """One reminder of an owner, told in the session that it was set in."""
+    """One reminder of an owner, delivered in the session in which it was set."""
 
     id: int
     owner: str
@@ -116,11 +114,11 @@ class Reminder:
     text: str
     rule: Rule
     state: ReminderState
-    next_at: datetime | None  # None where nothing more is to come
+    next_at: datetime | None  # None if nothing more is to come
     told_at: datetime | None  # when the channel last confirmed its message
-    trusted: bool  # nothing foreign could speak through the model that wrote its text
-    task: TaskSound | None = None  # it is done and not only told
-    failures: int = 0  # of the task, in a row
+    trusted: bool  # no foreign text could have influenced the model that wrote its text
+    task: TaskSound | None = None  # set if it is a task for the bot
+    failures: int = 0  # consecutive failures of the task
 
     @property
     def is_recurring(self) -> bool:
@@ -129,7 +127,7 @@ class Reminder:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A reminder whose hour has come: at: the newest such hour; missed: how many there were before it."""
+    """A due reminder. `at` is its newest due time, `missed` the number of earlier ones."""
 
     reminder: Reminder
     at: datetime
@@ -154,7 +152,7 @@ def reminder_of(row: Row) -> Reminder:
 
 
 def due_of(reminder: Reminder, now: datetime) -> Due:
-    """A reminder that is due, with the hours that came since: it is told once for all of them."""
+    """Find the newest due time of a reminder and count the earlier ones, which share one message."""
     assert reminder.next_at is not None, "what is due has its hour"  # noqa: S101  # states what due rows have
     at, missed = reminder.next_at, 0
     while reminder.is_recurring and (coming := reminder.rule.after(at)) is not None and coming <= now:
@@ -163,7 +161,7 @@ def due_of(reminder: Reminder, now: datetime) -> Due:
 
 
 def _zone(key: str) -> ZoneInfo:
-    """A zone by its name; UTC where this machine's tables no longer know it, so that nothing is held up by it."""
+    """Return a time zone, or UTC if this machine no longer knows it."""
     try:
         return ZoneInfo(key)
     except (ZoneInfoNotFoundError, ValueError):
@@ -173,7 +171,7 @@ def _zone(key: str) -> ZoneInfo:
 def _weekdays(days: tuple[int, ...]) -> list[str]:
     if spoken() == SOURCE:
         return [WEEKDAYS[day] for day in days]
-    from babel.dates import get_day_names  # needs a tenth of a second, which no start should
+    from babel.dates import get_day_names  # Takes 0.1 s to import, so not at the start.
 
     names = get_day_names("wide", "format", locale=spoken())
     return [names[day] for day in days]
@@ -182,7 +180,7 @@ def _weekdays(days: tuple[int, ...]) -> list[str]:
 def _day_and_month(moment: datetime) -> str:
     if spoken() == SOURCE:
         return f"{moment.day} {moment:%B}"
-    from babel.dates import format_skeleton  # late, as above
+    from babel.dates import format_skeleton  # Imported late, as above.
 
     return format_skeleton("MMMMd", moment, locale=spoken())
 

@@ -1,4 +1,4 @@
-"""Reminders in the store: set, offered, listed, done, put off and cancelled, each for its owner alone."""
+"""The reminders of owners in the database: set, offer, list, complete, snooze and cancel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memory.log.sessions import GUEST, Address
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_of
 from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
-from memory.store.effects import keep_causes
-from memory.store.entry_rows import owner_number
+from memory.store.effects import record_causes
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.notices import keep_notice
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from memory.reminders.request import ReminderRequest
     from memory.store.database import Database
 
-MOST = 100
-"""Reminders of one owner that may wait at a time."""
-MOST_OFFERED = 20
-RECENT = timedelta(days=1)
-"""For how long a reminder that was told is still listed."""
-SNOOZE = timedelta(hours=1)
-LONGEST_SNOOZE = timedelta(days=366)
+MAX_WAITING = 100
+"""Maximum number of waiting reminders of one owner."""
+MAX_OFFERED = 20
+RECENT_PERIOD = timedelta(days=1)
+"""How long a delivered reminder is still listed."""
+DEFAULT_SNOOZE = timedelta(hours=1)
+MAX_SNOOZE = timedelta(days=366)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(?P<number>[0-9]{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
 
-# why nothing can be done to a reminder that is in another state than it must be
+# Refusals of operations that a reminder's state doesn't allow.
 _NOT_NOW = {
     ReminderState.OFFERED: N_("Reminder {id} isn't set yet: /reminders lists the open ones."),
     ReminderState.WAITING: N_("Reminder {id} is still to come: /reminders lists the open ones."),
@@ -55,25 +55,21 @@ _OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, Remin
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Why a reminder is only offered, in a sentence for a person, whom it is offered to in `language`."""
+    """The reason for an offered reminder, as a sentence in `language`."""
 
     why: str
     language: str
-    trusted: bool = False  # nothing foreign could speak through who worded it
-    entry_id: int | None = None  # the memory whose date it is about, of which there is one offer ever
+    trusted: bool = False  # no foreign text could have influenced its wording
+    entry_id: int | None = None  # the memory with the date, which gets only one offer
 
 
 class Reminders:
-    """Stores reminders: their texts, chats and times."""
-
     def __init__(
         self,
         database: Database,
         clock: Clock,
-        zone_of: TimezoneLookup,  # the clock of a session for hours without a zone
-        introduces: Callable[[str], bool] = lambda _: (
-            False
-        ),  # whether who sets their first one is told on which clock it is
+        zone_of: TimezoneLookup,  # the time zone of a session
+        introduces: Callable[[str], bool] = lambda _: False,  # whether the first reminder mentions the time zone
     ) -> None:
         self._database = database
         self._clock = clock
@@ -81,15 +77,15 @@ class Reminders:
         self._introduces = introduces
 
     def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> ReminderRequest:
-        """What a model asks for in a session. Raises MemoryRefused in a sentence that says what to write instead."""
+        """Parse a model's request. Raise MemoryRefused with a sentence that says what to write instead."""
         return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
     async def set(self, owner: str, session_id: str, wish: ReminderRequest, language: str = SOURCE) -> Reminder:
-        """Keep a reminder. Raises MemoryRefused where there are too many."""
+        """Store a reminder. Raise MemoryRefused if there are too many."""
         return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
 
     async def offer(self, owner: str, session_id: str, wish: ReminderRequest, offer: Offer) -> Reminder:
-        """Keep a reminder that comes only once somebody says yes, and ask for that under the next reply."""
+        """Store a reminder that needs the user's consent, and ask for it with the next reply."""
         return await self._add(owner, session_id, wish, ReminderState.OFFERED, offer)
 
     async def _add(
@@ -102,10 +98,10 @@ class Reminders:
         *,
         language: str = SOURCE,
     ) -> Reminder:
-        if Address.of(session_id).channel == GUEST:  # nothing is ever said there unasked
+        if Address.of(session_id).channel == GUEST:  # The bot can't start a conversation there.
             raise MemoryRefused(_("I can't remind anybody in a chat that I am no member of: ask me in private."))
         async with self._database.transaction() as connection:
-            number = await owner_number(connection, owner)
+            number = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
             rule = wish.rule
             when = (rule.repeat, rule.first.isoformat(), rule.zone.key, ",".join(map(str, rule.days)))
@@ -125,24 +121,24 @@ class Reminders:
                 with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note)
-            await keep_causes(connection)
+            await record_causes(connection)
             return await _get(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
-        """What is to come, soonest first; then what is offered, and what is not done that was told in the last day."""
+        """Return waiting reminders, soonest first, then offered ones and those delivered in the last day."""
         rows = await self._database.rows(
             f"{REMINDER_ROWS} WHERE o.name = ? AND (r.state IN ('waiting', 'telling', 'failed')"
             " OR r.state = 'offered' AND r.next_at > ? OR r.state = 'told' AND r.told_at >= ?)"
             " ORDER BY r.state <> 'waiting', r.state <> 'offered', coalesce(r.next_at, r.told_for), r.id",
-            (owner, now_text(self._clock), to_text(self._clock() - RECENT)),
+            (owner, now_text(self._clock), to_text(self._clock() - RECENT_PERIOD)),
         )
         return [reminder_of(row) for row in rows]
 
     async def accept(self, owner: str, number: str, session_id: str) -> Reminder:
-        """Set a reminder that was offered, to be told in the session that says yes."""
+        """Set an offered reminder, for the session in which the user accepts it."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, (ReminderState.OFFERED,))
-            owner_id = await owner_number(connection, owner)
+            owner_id = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, owner_id, ReminderState.WAITING, now_text(self._clock))
             next_at = reminder.next_at
             if next_at is None or next_at <= self._clock():
@@ -153,7 +149,7 @@ class Reminders:
             return await self._changed(connection, reminder, ReminderState.WAITING, next_at)
 
     async def done(self, owner: str, number: str) -> Reminder:
-        """What a reminder was about is done: one that comes once is over, a recurring one waits for its next time."""
+        """Complete a reminder. A recurring one waits for its next time."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, _OPEN)
             coming = reminder.rule.after(self._clock()) if reminder.is_recurring else None
@@ -161,13 +157,13 @@ class Reminders:
             return await self._changed(connection, reminder, state, coming)
 
     async def snooze(self, owner: str, number: str, length: timedelta) -> Reminder:
-        """Tell a reminder so much later than now; after that a recurring one goes on as before."""
+        """Postpone a reminder by `length` from now. A recurring one continues as before after that."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, _OPEN)
             return await self._changed(connection, reminder, ReminderState.WAITING, self._clock() + length)
 
     async def cancel(self, owner: str, number: str) -> Reminder:
-        """End a reminder for good, or decline one that is offered."""
+        """Cancel a reminder or decline an offered one."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, (*_OPEN, ReminderState.OFFERED))
             return await self._changed(connection, reminder, ReminderState.CANCELLED, None)
@@ -175,23 +171,23 @@ class Reminders:
     async def _changed(
         self, connection: aiosqlite.Connection, reminder: Reminder, state: ReminderState, next_at: datetime | None
     ) -> Reminder:
-        # whoever deals with a task starts its count of failures anew
+        # A change by the user resets the failure count of a task.
         await connection.execute(
             "UPDATE reminders SET state = ?, next_at = ?, failures = 0 WHERE id = ?",
             (state, to_text(next_at) if next_at is not None else None, reminder.id),
         )
-        await keep_causes(connection)
+        await record_causes(connection)
         return await _get(connection, reminder.owner, reminder.id)
 
 
 async def move_reminders(connection: aiosqlite.Connection, former: str, present: str) -> None:
-    """Have a chat's reminders come to its new id. For use in the transaction that moves their owner."""
+    """Move a chat's reminders to its new id, in the transaction that moves their owner."""
     await connection.execute(
         "UPDATE reminders SET session_id = ? || substr(session_id, length(?) + 1)"
         " WHERE session_id = ? OR substr(session_id, 1, length(?) + 1) = ? || ':'",
         (present, former, former, former, former),
     )
-    # what was due before the move was known could not arrive
+    # Deliveries to the former id have failed.
     await connection.execute(
         "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed' AND task IS NULL"
         " AND owner_id = (SELECT id FROM owners WHERE name = ?)",
@@ -199,13 +195,13 @@ async def move_reminders(connection: aiosqlite.Connection, former: str, present:
     )
 
 
-def snooze_length(text: str) -> timedelta:
-    """How long `10m`, `2 hours` or `1d` is; nothing is an hour. Raises MemoryRefused for other words."""
+def parse_snooze(text: str) -> timedelta:
+    """Parse a duration such as `10m`, `2 hours` or `1d`. An empty string means one hour. Raises MemoryRefused."""
     if not text.strip():
-        return SNOOZE
+        return DEFAULT_SNOOZE
     match = _SPAN.fullmatch(text.strip())
     length = timedelta(**{_UNITS[match["unit"].lower()]: int(match["number"])}) if match else timedelta()
-    if not timedelta() < length <= LONGEST_SNOOZE:
+    if not timedelta() < length <= MAX_SNOOZE:
         raise MemoryRefused(_("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."))
     return length
 
@@ -253,8 +249,8 @@ def _question(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
 
 
 async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:
-    """Raises MemoryRefused where too many are in a state; what was offered for an hour that is past is none of them."""
-    most = MOST if state is ReminderState.WAITING else MOST_OFFERED
+    """Raise MemoryRefused if too many reminders are in a state. Offers for past times don't count."""
+    most = MAX_WAITING if state is ReminderState.WAITING else MAX_OFFERED
     (row,) = await connection.execute_fetchall(
         "SELECT count(*) FROM reminders WHERE owner_id = ? AND state = ? AND (state <> 'offered' OR next_at > ?)",
         (owner_id, state, now),
@@ -285,7 +281,7 @@ async def _get(connection: aiosqlite.Connection, owner: str, number: int) -> Rem
 async def _in_state(
     connection: aiosqlite.Connection, owner: str, number: str, states: Collection[ReminderState]
 ) -> Reminder:
-    """The owner's reminder of that number, as `12` or `#12`. Raises MemoryRefused where it is in another state."""
+    """Return the owner's reminder `12` or `#12`. Raise MemoryRefused if its state is not among `states`."""
     parsed = parse_reference(number)
     if parsed is None:
         raise MemoryRefused(_("{text!r} is no number of a reminder: /reminders lists them.", text=number.strip()[:40]))

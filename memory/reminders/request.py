@@ -1,4 +1,4 @@
-"""What is asked for when a reminder is set, as a model writes it, read strictly and answered helpfully."""
+"""Strict parsing of a model's request for a reminder. Refusals say what to write instead."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from memory.reminders.reminder import TaskSound
 
-LONGEST_TEXT = 500
-FURTHEST = timedelta(days=20 * 366)
-"""How far ahead a reminder may lie: a passport lasts ten years."""
+MAX_TEXT_CHARS = 500
+MAX_AHEAD = timedelta(days=20 * 366)
+"""How far ahead a reminder may be. A passport lasts ten years."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReminderRequest:
-    """A reminder that can be set. at: when it comes first, in UTC. task: it is to be done, and not only told."""
+    """A valid request. `at` is the first time in UTC, `task` is set if the bot should do it."""
 
     text: str
     rule: Rule
@@ -34,9 +34,11 @@ class ReminderRequest:
 
 
 def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:
-    """The wish for a reminder. Raises MemoryRefused in a sentence that says what to write instead.
+    """Parse a request. Raise MemoryRefused with a sentence that says what to write instead.
 
-    when: an ISO date and time; without an offset it is on the clock of `zone`. days: names of days, for a weekly one.
+    Args:
+        when: ISO date and time, in `zone` unless it has an offset.
+        days: Names of weekdays for a weekly reminder.
     """
     read, at = _moment(when, now, zone)
     if days.strip() and repeat is not Repeat.WEEKLY:
@@ -52,13 +54,13 @@ def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime,
 
 
 def usable_text(text: str) -> str:
-    """A reminder's text as it is kept, in one line. Raises MemoryRefused for one that can't be."""
+    """Return a reminder's text as it is stored, in one line. Raise MemoryRefused if it is invalid."""
     usable = " ".join(storable(text).replace("\x00", "").split())
     if not usable:
         raise MemoryRefused("A reminder needs a text: say what it is about.")
-    if len(usable) > LONGEST_TEXT:
+    if len(usable) > MAX_TEXT_CHARS:
         raise MemoryRefused(
-            f"A reminder's text has at most {LONGEST_TEXT} characters, and this has {len(usable):,}: shorten it."
+            f"A reminder's text has at most {MAX_TEXT_CHARS} characters, and this has {len(usable):,}: shorten it."
         )
     refuse_secret(usable)
     return usable
@@ -70,13 +72,13 @@ def _moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetim
     try:
         read = datetime.fromisoformat(when.strip())
         at = (read if read.tzinfo is not None else read.replace(tzinfo=zone)).astimezone(UTC)
-        is_far = abs(at - now) > FURTHEST
+        is_far = abs(at - now) > MAX_AHEAD
     except (ValueError, OverflowError) as error:
         raise MemoryRefused(f"{when.strip()[:40]!r} is no time that can be read: {expected}.") from error
-    if not re.search(r"\d[T ]\d", when):  # a day alone, which would be read as midnight
+    if not re.search(r"\d[T ]\d", when):  # A date alone would mean midnight.
         raise MemoryRefused(f"{when.strip()[:40]!r} has no hour: {expected}.")
     if is_far:
-        years = FURTHEST.days // 366
+        years = MAX_AHEAD.days // 366
         raise MemoryRefused(f"{when.strip()[:40]!r} is more than {years} years away: {expected}.")
     return read, at
 

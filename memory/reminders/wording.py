@@ -1,4 +1,4 @@
-"""How moments and spans are told to people, in the language that is spoken."""
+"""Texts for people about times and reminders, in the user's language."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from memory.reminders.reminder import Due, Reminder
 
 LanguageOf = Callable[[str], Awaitable[str]]
-"""The language that a chat (`Address.owner`) is spoken to in."""
-LATE = timedelta(minutes=2)
-"""From when on a reminder says that it is late."""
+"""Returns the language of a chat (`Address.owner`)."""
+MIN_DELAY = timedelta(minutes=2)
+"""Minimum delay that a reminder mentions."""
 
 
 def day_of(date: date) -> str:
-    """A day with its weekday: `Monday, 23 November 2026`."""
+    """Format a date with its weekday: `Monday, 23 November 2026`."""
     if spoken() == SOURCE:
         return f"{date:%A}, {date.day} {date:%B %Y}"
-    from babel.dates import format_date  # needs a tenth of a second, which no start should
+    from babel.dates import format_date  # Takes 0.1 s to import, so not at the start.
 
     return format_date(date, "full", locale=spoken())
 
 
 def day_and_hour(moment: datetime, zone: ZoneInfo) -> str:
-    """A moment with its weekday on the clock of a zone: `Monday, 23 November 2026, 09:00`."""
+    """Format a time in a zone with its weekday: `Monday, 23 November 2026, 09:00`."""
     local = moment.astimezone(zone)
     return _("{day}, {hour}", day=day_of(local.date()), hour=f"{local:%H:%M}")
 
 
 def span(length: timedelta) -> str:
-    """A length of time in its largest whole unit: `5 min`, `3 h`, `2 days`."""
+    """Format a duration in its largest whole unit: `5 min`, `3 h`, `2 days`."""
     minutes = int(length.total_seconds() // 60)
     if minutes < 60:
         return ngettext("{n} min", "{n} min", minutes)
@@ -57,7 +57,6 @@ def line(reminder: Reminder) -> str:
 
 
 def buttons(reminder: Reminder) -> Keyboard:
-    """What can be pressed under a reminder that is told; one of it is enough."""
     number = reminder.id
     choices = [
         (_("Done"), f"/done_{number}"),
@@ -65,12 +64,12 @@ def buttons(reminder: Reminder) -> Keyboard:
         (_("Tomorrow"), f"/snooze {number} 1d"),
     ]
     choices += [(_("No more"), f"/cancel_{number}")] if reminder.is_recurring else []
-    # what becomes of it is said in its place, so that no message is left that offers it again
+    # The result replaces the message, so that its buttons disappear.
     return (tuple(Button(label, command, in_place=True) for label, command in choices),)
 
 
 def message(due: Due, now: datetime) -> str:
-    """The message of a due reminder, with commands to tap."""
+    """Return the message of a due reminder, with commands to tap."""
     reminder = due.reminder
     taps = (
         _(
@@ -85,9 +84,9 @@ def message(due: Due, now: datetime) -> str:
 
 
 def _hour(due: Due, now: datetime) -> str:
-    """When it was due, how late it comes, and how often it was missed before."""
+    """Return the due time, the delay and the number of missed times before."""
     hour, late = day_and_hour(due.at, due.reminder.rule.zone), now - due.at
-    if late >= LATE and due.missed:
+    if late >= MIN_DELAY and due.missed:
         return ngettext(
             "{hour} (due {span} ago, missed once before that)",
             "{hour} (due {span} ago, missed {n} times before that)",
@@ -95,7 +94,7 @@ def _hour(due: Due, now: datetime) -> str:
             hour=hour,
             span=span(late),
         )
-    if late >= LATE:
+    if late >= MIN_DELAY:
         return _("{hour} (due {span} ago)", hour=hour, span=span(late))
     if due.missed:
         return ngettext(

@@ -1,1 +1,1 @@
-"""The one database: what is remembered as a unit, and its index."""
+"""The database: entries, the search index, migrations, integrity checks and erasure."""

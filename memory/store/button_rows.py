@@ -1,4 +1,4 @@
-"""Replies for the outbox and the buttons under them, written in one transaction, and what a press of a button does."""
+"""Rows of replies in the outbox and of the buttons under them, and the handling of button presses."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.store.database import Database, Row
 
-# A button's id is not to be guessed, and not given twice by a database that was restored from a backup
+# Ids are random, so that they can't be guessed and a database restored from a backup doesn't issue one twice.
 _ID_BYTES = 12
 
 PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > present()))"
-"""Whether the button `b` can still be pressed."""
+"""SQL condition: the button `b` can still be pressed."""
 
-PLACED = (
+PLACED_BUTTONS = (
     "(SELECT json_group_array(json_array(b.line, b.id, b.label,"
     f" CASE WHEN b.said LIKE '{PAGE}%' THEN b.said END)) FROM"
     f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND NOT b.by_reply AND {PRESSABLE} ORDER BY b.rowid) b)"
 )
-"""The buttons under the reply `o` that can still be pressed, for `placed`."""
+"""SQL expression: the buttons under the reply `o` that can still be pressed, as JSON for `parse_placed_buttons`."""
 
 ASKED = f"(SELECT b.label FROM buttons b WHERE b.outbox_id = o.id AND b.by_reply AND {PRESSABLE} LIMIT 1)"
-"""What is shown where the answer to the question in the reply `o` is written; NULL where it asks nothing."""
+"""SQL expression: the placeholder for the answer to the question in the reply `o`, or NULL if it asks nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class OutgoingReply:
     reply_to: str | None = None
     preview_id: str | None = None  # the message to turn into the reply
     keyboard: Keyboard = ()
-    asker: str | None = None  # who alone may press its buttons; None: whoever the chat is with, or looks after it
-    silent: bool = False  # it comes without a sound
-    receiver: str | None = None  # who alone is to see it, as the channel names them; None: the whole chat
+    asker: str | None = None  # the only user who may press its buttons, if restricted to one
+    silent: bool = False  # delivered without a notification sound
+    receiver: str | None = None  # the channel's id of the only user who sees it, if restricted to one
 
 
 async def put_reply(
     connection: aiosqlite.Connection, session_id: str, reply: OutgoingReply, now: datetime, turn_id: int | None = None
 ) -> int:
-    """Put a reply with its buttons into the outbox and return its number there. turn_id: the turn that it ends."""
+    """Insert a reply and its buttons into the outbox and return its id. `turn_id` is the turn that the reply ends."""
     about = (reply.channel, session_id, turn_id, storable(reply.text), reply.reply_to, reply.preview_id)
     cursor = await connection.execute(
         "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent,"
@@ -89,8 +89,8 @@ async def put_reply(
     return number
 
 
-def placed(query: str) -> PlacedKeyboard:
-    rows = groupby(json.loads(query), key=lambda button: button[0])
+def parse_placed_buttons(rows_json: str) -> PlacedKeyboard:
+    rows = groupby(json.loads(rows_json), key=lambda button: button[0])
     return tuple(tuple(PlacedButton(*button) for _, *button in row) for _, row in rows)
 
 
@@ -102,26 +102,22 @@ class ClaimResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PressedButton:
-    """A button that somebody presses."""
-
     id: str
-    reply: int  # the one that it stands under, in the outbox
+    reply: int  # the outbox id of the reply above it
     session_id: str
-    said: str  # what it says for them
+    said: str  # the message that the press sends in the user's name
     in_place: bool
-    again: bool  # a press uses up nothing
-    asker: str | None  # who may press it, where that is one person
+    again: bool  # it stays usable after a press
+    asker: str | None  # the only user who may press it, if any
 
 
 class Buttons:
-    """The buttons of one channel. They are kept, so they can be pressed after a restart."""
-
     def __init__(self, database: Database, channel: str) -> None:
         self._database = database
         self._channel = channel
 
     async def find(self, button_id: str) -> PressedButton | None:
-        """The button of that id; None for one that was never there, or that is gone with its reply."""
+        """Return the button, or None if it is unknown or was deleted with its reply."""
         return await self._first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.id = ? AND NOT b.by_reply AND o.channel = ?",
@@ -129,7 +125,7 @@ class Buttons:
         )
 
     async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
-        """The question that a reply to `reply_to` answers; None where there is none, or another has answered it."""
+        """Return the question in the message `reply_to`, or None if it asks nothing or has another answer already."""
         return await self._first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"
@@ -139,20 +135,24 @@ class Buttons:
         )
 
     async def _first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
-        # the buttons of a private talk stand in the database in memory, never in the file
+        # The buttons of a private talk are only in the database in memory.
         for database in self._database.private.databases():
             if (row := await database.row(query, parameters)) is not None:
                 return _pressed_button(row)
         return None
 
     async def press(self, button: PressedButton, by: int) -> ClaimResult:
-        """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox."""
+        """Disable the buttons in the row of the pressed one, or all of the reply if it works in place.
+
+        Args:
+            by: The inbox id of the press.
+        """
         async with self._database.private.database_with(button.reply).transaction() as connection:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
                 rows = await connection.execute_fetchall(query, (button.id,))
                 return ClaimResult.NOW if list(rows) else ClaimResult.TOO_LATE
-            # one statement decides: of two presses that come together only the first finds the rows unpressed
+            # A single statement, so that only the first of two concurrent presses finds the rows unpressed.
             await connection.execute(
                 f"UPDATE buttons AS b SET pressed_by = :by WHERE outbox_id = :reply AND {PRESSABLE} AND (:all OR line ="
                 " (SELECT line FROM buttons WHERE id = :id))"
@@ -162,14 +162,14 @@ class Buttons:
             (row,) = await connection.execute_fetchall("SELECT pressed_by FROM buttons WHERE id = ?", (button.id,))
         if row[0] is None:
             return ClaimResult.TOO_LATE
-        # the same press counts each time it comes, since one that was interrupted is handled again
+        # The same press may arrive again, since an interrupted update is handled again.
         return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
     async def left(self, reply: int) -> PlacedKeyboard:
-        """The buttons under a reply that can still be pressed."""
+        """Return the buttons under a reply that can still be pressed."""
         database = self._database.private.database_with(reply)
-        value = await database.value(f"SELECT {PLACED} FROM outbox o WHERE o.id = ?", (reply,))
-        return placed(value) if value is not None else ()
+        value = await database.value(f"SELECT {PLACED_BUTTONS} FROM outbox o WHERE o.id = ?", (reply,))
+        return parse_placed_buttons(value) if value is not None else ()
 
 
 def _pressed_button(row: Row) -> PressedButton:

@@ -1,4 +1,4 @@
-"""Who uses a data directory: one running bot at most, and nobody while it is being restored."""
+"""The lock of a data directory, which admits one running bot or one restore."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ LOCK_NAME = "run.lock"
 
 
 @contextlib.contextmanager
-def only_runner(folder: Path) -> Iterator[None]:
-    """Keep `folder` from another bot, and from being restored, for as long as the context is open."""
+def lock_data_dir(folder: Path) -> Iterator[None]:
+    """Hold the lock of a data directory. Raise StoreError if a bot or a restore holds it."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if os.geteuid() == 0:  # the bot itself has to be able to open it
+        if os.geteuid() == 0:  # The bot's own user must be able to open it.
             owner = folder.stat()
             os.fchown(file, owner.st_uid, owner.st_gid)
     except OSError as error:
         raise StoreError(f"{folder} can't be used: {error.strerror or error}.") from error
     try:
         try:
-            # the kernel's lock ends with the process, however that ends
+            # The kernel releases this lock when the process ends, even if it is killed.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StoreError(f"A bot is running on {folder}: stop it first, or set another MNEME_DATA_DIR.") from error

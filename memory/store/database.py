@@ -1,4 +1,4 @@
-"""The one SQLite file: one writer, a reader that never waits for it, short transactions."""
+"""The SQLite database: one connection for writing, one for reading, short transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory.store.decay import decayed_score
 from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
 from memory.store.scope import has_tags, scope_matches
-from memory.store.snapshots import copy_database, local_state
+from memory.store.snapshots import copy_database, litestream_folder
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
 
@@ -37,30 +37,27 @@ FUNCTIONS = (
     ("scope_matches", 2, scope_matches),
     ("has_tags", 2, has_tags),
 )
-"""What views, triggers and queries call, by name and number of arguments; every connection needs them.
+"""SQL functions used by views, triggers and queries: name, number of arguments, implementation.
 
-Beside these there is `present()`, the moment on the clock that the database was opened with.
+Every connection registers them, and in addition `present()`, the current time of the database's clock.
 """
-BUSY_TIMEOUT = 10.0
-"""Seconds to wait as a rule for another process (the command line beside the bot) that is writing."""
+BUSY_TIMEOUT_SECONDS = 10.0
+"""How long a write waits for another process, such as the command line while the bot runs."""
 READ_CACHE_KIB, WRITE_CACHE_KIB = 8_000, 2_000
-"""Pages that the two connections keep, all that the process grows by with the store.
+"""Page cache of each connection. Smaller caches keep the process smaller.
 
-With 16,000 KiB each it grew from 105 to 120 MB within 200 turns on a store of 24,000 messages (38 MB), with 4,000 each
-from 93 to 104 MB, in the same time. SQLite's own 2,000 are soon too few for a search among 100,000 entries; a write
-touches few pages.
+A search in a large store reads many more pages than SQLite's default of 2,000 KiB holds. A write touches few pages.
 """
 
-REPLICATED_PAGES = 16_000
-"""Pages of the write-ahead log (64 MB) from which on we checkpoint ourselves where Litestream replicates the database.
+REPLICATED_WAL_PAGES = 16_000
+"""Size of the write-ahead log (64 MB) at which SQLite checkpoints a database that Litestream replicates.
 
-It checkpoints at a sixteenth of that. A checkpoint of ours between two of its looks would have it miss what was
-written: of 40 replicas under load 14 could not be restored with SQLite's own 1,000 pages, none with these.
+Litestream checkpoints at a sixteenth of that. If SQLite checkpoints between two of its reads, Litestream misses writes.
+With SQLite's default of 1,000 pages, 14 of 40 replicas made under load could not be restored; with this value all were.
 """
-MERGED_PAGES = 64
-"""Of the search index that are merged in one write."""
-FIRST = "first"
-"""Who is always in a hurry at the turnstile of the writer."""
+MERGED_PAGES_PER_WRITE = 64
+URGENT = "urgent"
+"""The name under which writes pass before all others."""
 
 Row = sqlite3.Row
 Parameters = tuple[object, ...] | dict[str, object]
@@ -69,8 +66,8 @@ Parameters = tuple[object, ...] | dict[str, object]
 class Database:
     """An open `mneme.db`.
 
-    Writing goes through `transaction` and `write`, one at a time. Reading goes through `rows` and `row` on a
-    connection of its own and sees what was last committed.
+    `transaction` and `write` run one at a time on the writing connection. `rows`, `row` and `value` use a second
+    connection, never wait for a write and see the last commit.
     """
 
     def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection, clock: Clock) -> None:
@@ -79,11 +76,11 @@ class Database:
         self._writer = writer
         self._reader = reader
         self._turnstile = Turnstile(1)
-        self._turnstile.hurry(FIRST)
+        self._turnstile.hurry(URGENT)
         self.private = PrivateTalks(self)
 
     async def in_memory(self) -> Database:
-        """A new database of the same schema that no file holds. It has one connection, which sees its own writes."""
+        """Create a database in memory with the same schema. Its single connection sees its own writes."""
         connection = await _connect(":memory:", self._clock)
         database = Database(self.path, connection, connection, self._clock)
         await database.migrate(MIGRATIONS)
@@ -95,21 +92,22 @@ class Database:
         path: Path,
         migrations: Sequence[Migration] = MIGRATIONS,
         clock: Clock = system_clock,
-        patience: float = BUSY_TIMEOUT,
+        busy_timeout: float = BUSY_TIMEOUT_SECONDS,
     ) -> Database:
-        """Open the database at `path`, make it if it is not there, and bring it up to date.
+        """Open the database at `path`, creating or migrating it as needed.
 
-        patience: seconds to wait for another process that is writing.
+        Args:
+            busy_timeout: Seconds to wait for a write of another process.
 
-        Raises StoreError for a database that this program is too old or too new for, damaged or out of reach.
+        Raises StoreError if the database is damaged, can't be opened, or has a format that this version can't read.
         """
         connections: list[aiosqlite.Connection] = []
         try:
             await asyncio.to_thread(_make_folder, path)
             async with _opening_alone(path):
                 await asyncio.to_thread(_make_private, path)
-                connections.append(await _connect(path, clock, patience, WRITE_CACHE_KIB))
-                connections.append(await _connect(path, clock, patience))
+                connections.append(await _connect(path, clock, busy_timeout, WRITE_CACHE_KIB))
+                connections.append(await _connect(path, clock, busy_timeout))
                 database = cls(path, connections[0], connections[1], clock)
                 await database.migrate(migrations)
         except BaseException as error:
@@ -123,7 +121,6 @@ class Database:
         return database
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
-        """Bring the database to the newest format, or leave it as it is."""
         newest = FIRST_FORMAT + len(migrations)
         version = await self.version()
         if version == newest:
@@ -131,10 +128,10 @@ class Database:
         if version > 0:
             if (reason := unreadable(str(self.path), version, newest)) is not None:
                 raise StoreError(reason)
-            # for a way back to the former program
+            # So that the user can go back to the previous version of the program.
             await asyncio.to_thread(_keep_former, self.path, version)
         async with self.transaction() as connection:
-            # asked again under the write lock: another program that started now may have been first
+            # Read again under the write lock: another process may have migrated since.
             seen = await _version(connection)
             steps = (schema(), *migrations) if seen == 0 else migrations[seen - FIRST_FORMAT :]
             for statement in itertools.chain.from_iterable(steps):
@@ -142,60 +139,60 @@ class Database:
             await connection.execute(f"PRAGMA user_version = {newest}")
 
     async def version(self) -> int:
-        """The format that this database has; 0: it is empty."""
+        """Return the format of this database, or 0 if it is empty."""
         return int(await self.value("PRAGMA user_version"))
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, first: bool = False) -> AsyncIterator[aiosqlite.Connection]:
-        """One write, committed at the end of the block or not at all. first: before other writes that wait."""
+        """Run the block in one transaction. With `first`, it skips the queue of writes."""
         async with self._writing(first=first):
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 await self._writer.commit()
             except BaseException:
-                # shielded: a second cancellation must not leave the transaction open for the next writer
+                # Shielded, so that a second cancellation can't leave the transaction open for the next writer.
                 await asyncio.shield(self._writer.rollback())
                 raise
 
     async def write(self, sql: str, parameters: Parameters = (), *, first: bool = False) -> int:
-        """One statement, committed by itself; how many rows it changed. first: as in `transaction`."""
+        """Execute and commit one statement and return how many rows it changed. `first` is as in `transaction`."""
         async with self._writing(first=first):
             return (await self._writer.execute(sql, parameters)).rowcount
 
     @contextlib.asynccontextmanager
     async def _writing(self, *, first: bool = False) -> AsyncIterator[None]:
-        """Hold the writer alone; errors of the database itself are raised as StoreError."""
-        async with self._turnstile.passed(FIRST if first else ""):
+        """Hold the writing connection. Errors of the database itself are raised as StoreError."""
+        async with self._turnstile.passed(URGENT if first else ""):
             try:
                 yield
             except sqlite3.IntegrityError:
-                raise  # it says something of the caller's data, and not of the database
+                raise  # The caller's data violates a constraint; the database is fine.
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
 
     async def leave_checkpoints(self) -> None:
-        """Leave checkpoints to Litestream from now on: see REPLICATED_PAGES."""
+        """Leave checkpoints to Litestream from now on: see REPLICATED_WAL_PAGES."""
         async with self._writing():
-            await self._writer.execute(f"PRAGMA wal_autocheckpoint = {REPLICATED_PAGES}")
+            await self._writer.execute(f"PRAGMA wal_autocheckpoint = {REPLICATED_WAL_PAGES}")
 
     async def vacuum(self) -> None:
         async with self._writing():
             await self._writer.execute("VACUUM")
 
     async def scrub(self) -> None:
-        """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format.
+        """Remove deleted text from the file and its write-ahead log, and delete copies of former formats.
 
-        Raises StoreError where another program reads what was, so that the log can't be emptied.
+        Raises StoreError if another process is reading, since the write-ahead log can't be emptied then.
         """
         await self.merge_indexes()
         async with self._writing():
-            # `secure_delete` overwrites a row where it stands, and not the copies that SQLite leaves in a page's free
-            # space when it moves rows from page to page
+            # `secure_delete` overwrites deleted rows, but not the copies that SQLite leaves in a page's free space
+            # when it moves rows between pages.
             await self._writer.execute("VACUUM")
             (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         await asyncio.to_thread(_remove_former, self.path, lambda _: True)
-        if emptied[0]:  # SQLite says so in its answer only
+        if emptied[0]:  # SQLite reports a busy database in the result row instead of an error.
             raise StoreError(
                 _(
                     "another program still reads the database, whose log keeps the words till then: end it and try"
@@ -204,25 +201,25 @@ class Database:
             )
 
     async def merge_indexes(self) -> None:
-        """Merge the segments of each search index into one, slice by slice: only that removes deleted words from it."""
+        """Merge the segments of each search index in small writes. Only this removes deleted words from it."""
         for index in INDEXES:
             await self._merge(index)
 
     async def _merge(self, index: str) -> None:
-        # as FTS5 has it, a negative number begins a merge of all segments, and one that changes fewer than two rows
-        # found nothing left to do
-        pages = -MERGED_PAGES
+        # In FTS5 a negative number starts a merge of all segments. A call that changes fewer than two rows had nothing
+        # left to do.
+        pages = -MERGED_PAGES_PER_WRITE
         changed = 2
         while changed > 1:
             async with self._writing():
                 before = self._writer.total_changes
                 await self._writer.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))
                 changed = self._writer.total_changes - before
-            pages = MERGED_PAGES
+            pages = MERGED_PAGES_PER_WRITE
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
-        """One unchanging view of what is committed, for reading much while others write."""
+        """Open a connection that always sees the same commit, for long reads during writes."""
         connection = await _connect(self.path, self._clock)
         try:
             with explained(self.path.name):
@@ -239,13 +236,13 @@ class Database:
         rows = await self.rows(sql, parameters)
         return rows[0] if rows else None
 
-    async def value(self, sql: str, parameters: Parameters = ()) -> Any:  # whatever the column holds
-        """The first column of the first row that `sql` selects; None without a row."""
+    async def value(self, sql: str, parameters: Parameters = ()) -> Any:  # The type depends on the column.
+        """Return the first column of the first row, or None if there is no row."""
         row = await self.row(sql, parameters)
         return row[0] if row else None
 
     async def close(self) -> None:
-        """Close all connections; private talks, which are held in memory, are gone."""
+        """Close all connections. Private talks, which are only in memory, are lost."""
         await self.private.close()
         await self._reader.close()
         await self._writer.close()
@@ -263,9 +260,9 @@ def _make_folder(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file before SQLite does, readable for its owner only. One that is there must hold something."""
+    """Create the database file, readable only by its owner. Raise StoreError if an empty one exists."""
     if not path.exists():
-        # whole at once: a start that is killed meanwhile must not leave what looks like a memory that was lost
+        # Renamed into place, so that a killed start leaves no empty file, which would look like lost data.
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as made:
             new = Path(made.name)
         with contextlib.closing(sqlite3.connect(new)) as connection:
@@ -277,10 +274,10 @@ def _make_private(path: Path) -> None:
 
 
 def _keep_former(path: Path, version: int) -> None:
-    """Copy a database before its format changes; only the newest such copy is kept."""
+    """Copy the database before a migration and delete older copies."""
     copy = path.with_name(f"{path.name}.format-{version}")
     fresh = copy.with_name(f".{copy.name}")
-    fresh.unlink(missing_ok=True)  # a start that was killed may have left it
+    fresh.unlink(missing_ok=True)  # A killed start may have left it.
     copy_database(path, fresh)
     fresh.replace(copy)
     _remove_former(path, lambda former: former != copy)
@@ -294,7 +291,7 @@ def _remove_former(path: Path, unwanted: Callable[[Path], bool]) -> None:
 
 @contextlib.asynccontextmanager
 async def _opening_alone(path: Path) -> AsyncIterator[None]:
-    """Let processes that start at the same moment make or migrate the database one after the other."""
+    """Serialize creating and migrating the database among processes that start at the same time."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         await asyncio.to_thread(fcntl.flock, folder, fcntl.LOCK_EX)
@@ -304,23 +301,23 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
 
 
 async def _connect(
-    path: Path | str, clock: Clock, patience: float = BUSY_TIMEOUT, cache_kib: int = READ_CACHE_KIB
+    path: Path | str, clock: Clock, busy_timeout: float = BUSY_TIMEOUT_SECONDS, cache_kib: int = READ_CACHE_KIB
 ) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, timeout=patience, isolation_level=None)
+    connection = await aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
         for name, arguments, function in FUNCTIONS:
             await connection.create_function(name, arguments, function, deterministic=True)
-        # not deterministic like the others: SQLite may keep the result of such a function, and the clock goes on
+        # Not declared deterministic: SQLite may cache the result of a deterministic function.
         await connection.create_function("present", 0, lambda: now_text(clock))
         for pragma in (
             "journal_mode = WAL",
-            "synchronous = FULL",  # what was committed is on disk: a power cut loses nothing that was confirmed
+            "synchronous = FULL",  # A power cut loses no commit.
             "foreign_keys = ON",
-            "secure_delete = ON",  # what is deleted is overwritten: forgetting means that it is gone from the file
+            "secure_delete = ON",  # Deleted content is overwritten in the file.
             f"cache_size = -{cache_kib}",
-            # the command line must not checkpoint either what Litestream replicates for the bot
-            *((f"wal_autocheckpoint = {REPLICATED_PAGES}",) if local_state(Path(path)).exists() else ()),
+            # Also for the command line, which may open the database while the bot is replicated.
+            *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if litestream_folder(Path(path)).exists() else ()),
         ):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:

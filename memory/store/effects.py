@@ -1,6 +1,7 @@
-"""What each update has done to memory: recorded in the very transaction that does it, so that it is done once.
+"""Records of the changes that updates have caused, so that an update that is handled again changes nothing twice.
 
-A process that is killed between a change and the receipt of the message that asked for it works on the message anew.
+A record is written in the transaction of its change. A process that is killed after that and before it marks the update
+as done handles the update again at the next start.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 
     from memory.store.database import Database
 
-# a context variable, so that the causes reach the ledger through tools and commands that know nothing of them
+# A context variable passes the causes to the ledger through tools and commands that need not know them.
 _causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())
 
 
-async def keep_causes(connection: aiosqlite.Connection) -> None:
-    """Record, in the transaction of a change, the causes that it is made for."""
+async def record_causes(connection: aiosqlite.Connection) -> None:
     if causes := _causes.get():
         await connection.executemany(
             "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, present())", [(cause,) for cause in causes]
@@ -29,7 +29,7 @@ async def keep_causes(connection: aiosqlite.Connection) -> None:
 
 
 class Effects:
-    """Which causes have had their effect. A cause names an update in the inbox and what it asked for."""
+    """The recorded causes. A cause names an update in the inbox and the requested operation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -41,14 +41,14 @@ class Effects:
         return False
 
     async def record(self) -> None:
-        """Record that the causes here have had their effect, where that was no write to this database."""
+        """Record the current causes for an effect outside of this database."""
         if _causes.get():
             async with self._database.transaction() as connection:
-                await keep_causes(connection)
+                await record_causes(connection)
 
     @contextlib.contextmanager
     def caused_by(self, causes: Collection[str]) -> Iterator[None]:
-        """Attribute every change of memory inside to these causes."""
+        """Attribute every change of memory in the block to these causes."""
         token = _causes.set(tuple(causes))
         try:
             yield

@@ -1,4 +1,4 @@
-"""The vocabulary of entries: kinds, authors, operations, the entry itself, and what may wait for a yes (S1, S4)."""
+"""Entries and their vocabulary: kinds, priorities, authors, operations and proposals (S1, S4)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-MOST_RECORDED = 1_000_000
-"""Where the counts of a workflow's successes and failures stop."""
+MAX_RECORDED_RUNS = 1_000_000
+"""Cap of the success and failure counts of a workflow."""
 
 
 class Kind(StrEnum):
-    """What an entry is: notes and archives (S1), typed memories (S4), episodes. To be translated where it is shown."""
+    """The kinds of entries: notes and archives (S1), typed memories (S4), episodes. Translate them for display."""
 
     NOTE = N_("note")
     ARCHIVE = N_("archive")
@@ -42,7 +42,7 @@ TYPED_KINDS = (
     Kind.PREFERENCE,
     Kind.FACT,
 )
-"""The kinds that activate, fade and are reinforced (S4)."""
+"""Kinds that are recalled unasked, fade and are reinforced (S4)."""
 
 
 class Priority(StrEnum):
@@ -53,7 +53,7 @@ class Priority(StrEnum):
 
 
 PRIORITY_RANK: Mapping[str, int] = {priority: rank for rank, priority in enumerate(Priority)}
-"""Where each priority stands among all; the highest has 0."""
+"""Rank of each priority; 0 is the highest."""
 DEFAULT_PRIORITY: Mapping[str, Priority] = {
     Kind.POLICY: Priority.CRITICAL,
     Kind.WORKFLOW: Priority.HIGH,
@@ -62,18 +62,18 @@ DEFAULT_PRIORITY: Mapping[str, Priority] = {
     Kind.DECISION: Priority.MEDIUM,
     Kind.PREFERENCE: Priority.MEDIUM,
 }
-"""The priority of a kind where none is given (S4); of all other kinds it is normal."""
+"""Priority of an entry that is added without one (S4). Other kinds are normal."""
 
 
 class Nature(StrEnum):
-    """How long a memory matters, as the model that extracted it says."""
+    """How long a memory matters, according to the model that extracted it."""
 
     VITAL = "vital"
-    """It is in every prompt: allergies, blood type, emergency contacts, close people, home, phone."""
+    """Included in every prompt: allergies, blood type, emergency contacts, close people, home, phone."""
     STATE = "state"
-    """It holds until something replaces it. The weekly tidying never archives it."""
+    """Holds until something replaces it. The weekly consolidation never archives it."""
     EVENT = "event"
-    """It happened once. It fades, and is no line of MEMORY.md."""
+    """Happened once. It fades and gets no line in MEMORY.md."""
 
 
 def default_priority(kind: Kind | str) -> Priority:
@@ -91,7 +91,7 @@ class Author(StrEnum):
 
 
 class Operation(StrEnum):
-    """The closed set of changes (S1)."""
+    """All kinds of changes (S1)."""
 
     ADD = "add"
     RENAME = "rename"
@@ -106,12 +106,12 @@ class Operation(StrEnum):
     COMPRESS = "compress"
     IMPORT = "import"
     SHARE = "share"
-    WITHDRAW = "withdraw"  # by the bot's owner, of what another has shared: only the owner undoes it
+    WITHDRAW = "withdraw"  # the bot's owner stops the sharing of another user's entry; only they can undo it
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing in the memory store. kind is a plain string where this version does not know it."""
+    """One memory. `kind` is a plain string if this version does not know it."""
 
     id: int
     owner: str
@@ -136,36 +136,36 @@ class Entry:
     valid_from: datetime
     superseded_by: int | None
     archived_at: datetime | None
-    line: str | None = None  # of MEMORY.md, word for word, if one was written for it
-    quote: str | None = None  # the words of its message that bear it out
-    unconfirmed: str | None = None  # why not; then it is found, but stands in no prompt unasked
-    valid_until: datetime | None = None  # from then on it is history
-    # what confirming it does besides (`Proposal`); of a confirmed one: what it has put aside until a judgement
+    line: str | None = None  # its line in MEMORY.md, if any
+    quote: str | None = None  # the words of its source message that support it
+    unconfirmed: str | None = None  # the reason, if unconfirmed: it can be found but is never recalled unasked
+    valid_until: datetime | None = None  # the time from which it is history
+    # A `Proposal` as JSON: the effect of confirming it. After that, the provisionally replaced entries.
     proposal: str | None = None
-    shared_at: datetime | None = None  # since when the family may know it
+    shared_at: datetime | None = None  # since when the family may read it
     shared_by: str | None = None  # the name of the person who shared it
     nature: str = Nature.STATE
 
     @property
     def is_rule(self) -> bool:
-        """Return True if it is a rule for the bot: a policy, or a wish that stands in every prompt."""
+        """Return True if it is a rule for the bot: a policy or an important preference."""
         is_wish = self.kind == Kind.PREFERENCE and self.priority in (Priority.CRITICAL, Priority.HIGH)
         return self.kind == Kind.POLICY or is_wish
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What Add is given."""
+    """The values of an entry to add."""
 
     content: str
-    name: str | None = None  # None: made of `stem` and the telling words of `topic`, or else of the content
+    name: str | None = None  # by default generated from `stem` and the distinctive words of `topic` or the content
     stem: str = ""
     topic: str = ""
     kind: Kind | str = Kind.NOTE
     author: Author = Author.USER
     tags: tuple[str, ...] = ()
     scope: str | None = None
-    priority: Priority | None = None  # None: that of the kind
+    priority: Priority | None = None  # by default that of the kind
     outcome: str | None = None  # how an episode ended
     steps: tuple[str, ...] = ()  # of a workflow, in order
     source_message_id: int | None = None
@@ -181,7 +181,7 @@ class NewEntry:
 
 
 class Action(StrEnum):
-    """What is proposed to be done to something that there is already. EDIT: to MEMORY.md."""
+    """A proposed operation on an existing entry, or on MEMORY.md in the case of EDIT."""
 
     EDIT = "edit"
     WRITE = "write"
@@ -193,16 +193,16 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What an unconfirmed memory does once a person confirms it, beside holding from then on.
+    """The additional effects of confirming an unconfirmed memory.
 
-    With an action the entry only tells of it, and goes once that is done.
+    An entry with an action only describes that action and is deleted once it is done.
     """
 
-    replaces: tuple[int, ...] = ()  # the entries that give way to the confirmed one
+    replaces: tuple[int, ...] = ()  # ids of the entries that the confirmed one supersedes
     action: Action | None = None
-    entry: int | None = None  # what the action is done to
-    value: str = ""  # what becomes of that: a content, a name, how a run went
-    part: str = ""  # of MEMORY.md, what an EDIT replaces; nothing for a new line
+    entry: int | None = None  # id of the entry that the action changes
+    value: str = ""  # the new content or name, or the result of a run
+    part: str = ""  # the part of MEMORY.md that an EDIT replaces; empty for a new line
     steps: tuple[str, ...] = ()  # of a workflow
 
     def to_text(self) -> str:

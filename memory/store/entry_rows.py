@@ -1,4 +1,4 @@
-"""Rows of the store as entries, and the rules for names and contents. For use inside a transaction."""
+"""Reading and inserting rows of entries and names, and the rules for names and contents."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
     from memory.store.entry import NewEntry
 
-LONGEST_NAME = 120
-LONGEST_CONTENT = 20_000
+MAX_NAME_CHARS = 120
+MAX_CONTENT_CHARS = 20_000
 NAME_WORDS = 3
-"""Telling words in a generated name."""
-NEAREST_NAMES = 3
+"""Number of distinctive words in a generated name."""
+MAX_SUGGESTED_NAMES = 3
 _FIELDS = [field.name for field in fields(Entry)]
 _MOMENTS = ("last_reinforced_at", "created_at", "valid_from", "valid_until", "archived_at", "shared_at")
 _NUMBER = re.compile(rf"#({NUMBER})")
 Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
-"""Reads rows, within a change or from what is committed."""
+"""Reads rows in a transaction or from the last commit."""
 
 ENTRY_ROWS = (
     "SELECT e.*, o.name AS owner, (SELECT n.name FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias) AS name,"
     " (SELECT json_group_array(n.name) FROM names n WHERE n.entry_id = e.id AND n.is_alias) AS aliases"
     " FROM entries e JOIN owners o ON o.id = e.owner_id"
 )
-"""Selects what `entry_of` reads."""
+"""SQL query for the rows that `entry_of` reads."""
 CURRENT = "(e.superseded_by IS NULL AND e.unconfirmed IS NULL AND (e.valid_until IS NULL OR e.valid_until > present()))"
-"""What makes an entry `e` one that holds: confirmed, not past, and nothing has taken its place."""
+"""SQL condition: the entry `e` is confirmed, not past and not superseded."""
 LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
-"""The condition for an entry `e` in a prompt; the index of the strongest entries has all of it and more."""
+"""SQL condition: the entry `e` may be in a prompt. The index of the strongest entries includes this condition."""
 
 
 def entry_of(row: Row) -> Entry:
@@ -57,26 +57,26 @@ def entry_of(row: Row) -> Entry:
 
 
 async def entries_where(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
-    """The entries `e` of owners `o` that are not deleted, and of which something is true."""
+    """Return the entries `e` of owners `o` that fulfil an SQL condition and are not deleted."""
     return [entry_of(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)]
 
 
 def kind_of(text: str) -> Kind | str:
-    """The kind of that name; the name itself where a newer version wrote a kind that this one does not know."""
+    """Return the kind, or the text itself if a newer version wrote a kind that this one does not know."""
     return Kind(text) if text in Kind._value2member_map_ else text
 
 
-async def known_owner(database: Database, owner: str) -> int | None:
+async def find_owner_id(database: Database, owner: str) -> int | None:
     number: int | None = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
     return number
 
 
-async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
-    """The number that stands for an owner, given at first sight; that of the chat's new id where it has got one."""
+async def get_or_create_owner_id(connection: aiosqlite.Connection, owner: str) -> int:
+    """Return the id of an owner, inserting a new row if needed. A chat keeps its owner when its id changes."""
     query = "SELECT id FROM owners WHERE name = ?"
     rows = list(await connection.execute_fetchall(query, (owner,)))
     if not rows:
-        # what began before the move, such as a consolidation, still says the former name
+        # A task that began before the chat's id changed, such as a consolidation, still uses the former one.
         moved = "SELECT o.id FROM moves m JOIN owners o ON o.name = m.channel || ':' || m.present"
         rows = list(await connection.execute_fetchall(f"{moved} WHERE m.channel || ':' || m.former = ?", (owner,)))
     if not rows:
@@ -86,8 +86,8 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 
 
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
-    """The entry with that name or alias, if there is one; `#12` is the entry of that number."""
-    # the number first: buttons name entries by it, and must not delete one that somebody once named so
+    """Return the entry with that name, alias or number (`#12`), or None."""
+    # The number first: buttons refer to entries by it, and old entries may have such names.
     if (number := _NUMBER.fullmatch(name.strip())) is not None:
         numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
         if numbered:
@@ -97,12 +97,12 @@ async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
 
 
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
-    """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
+    """Return the entry with that name, alias or number. Raise MemoryRefused with similar names if nothing is found."""
     entry = await holder(read, owner_id, name)
     if entry is not None:
         return entry
     near = await _nearest_names(read, owner_id, name)
-    called = name.strip()[:LONGEST_NAME]
+    called = name.strip()[:MAX_NAME_CHARS]
     if near:
         raise MemoryRefused(
             _("I remember nothing called {name!r}: did you mean {near}?", name=called, near=", ".join(near))
@@ -143,7 +143,7 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
 
 
 async def cite(connection: aiosqlite.Connection, entry_ids: Iterable[int], turn_id: int) -> None:
-    """Name the first message of a turn as the source of entries that it made: only the commit gives it an id."""
+    """Set the first message of a turn, once it is stored, as the source of the entries that the turn has made."""
     await connection.executemany(
         "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
         [(turn_id, entry_id) for entry_id in entry_ids],
@@ -153,18 +153,17 @@ async def cite(connection: aiosqlite.Connection, entry_ids: Iterable[int], turn_
 async def bind_name(
     connection: aiosqlite.Connection, owner_id: int, entry_id: int, name: str, *, is_alias: bool = False
 ) -> None:
-    """Give an entry a name. Raises MemoryRefused, naming the holder, when it is in use."""
+    """Give an entry a name or alias. Raise MemoryRefused with the other entry if the name is taken."""
     cursor = await connection.execute(
         "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (owner_id, name_key(name), name, entry_id, is_alias),
     )
-    # somebody has the name: say who
     if cursor.rowcount == 0:
         await require_free(connection, owner_id, name)
 
 
 async def require_free(connection: aiosqlite.Connection, owner_id: int, name: str, but: int | None = None) -> None:
-    """Raises MemoryRefused, naming the holder, when a name is in use by another entry than `but`."""
+    """Raise MemoryRefused if a name belongs to an entry other than `but`."""
     rows = await connection.execute_fetchall(
         "SELECT n.entry_id, n.is_alias, e.kind, c.name FROM names n JOIN entries e ON e.id = n.entry_id"
         " JOIN names c ON c.entry_id = n.entry_id AND NOT c.is_alias WHERE n.owner_id = ? AND n.key = ?",
@@ -190,17 +189,17 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
 
 
 async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
-    """A readable name that is free, such as `archive-2026-02-07-docker-health-checks`."""
-    # a name would hold the secret without the words by which it is recognised
+    """Generate a readable name that is not taken, such as `archive-2026-02-07-docker-health-checks`."""
+    # Secrets are removed here, since in the name they would lack the words by which they are recognized.
     words = telling_words(without_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
     return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 
 
 async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
-    """`target`, or the first of `target-2`, `target-3` ... that is not taken."""
+    """Return `target`, or the first of `target-2`, `target-3` ... that is not taken."""
     key = name_key(target)
     rows = await connection.execute_fetchall(
-        # all names that begin with the key, by a range that the index serves
+        # A prefix search as a range, so that it uses the index.
         "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?",
         (owner_id, key, key + "\uffff"),
     )
@@ -208,7 +207,7 @@ async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target:
 
 
 def usable_name(name: str) -> str:
-    """`name` as it is stored. Raises MemoryRefused for one that can't be a name."""
+    """Return a name as it is stored. Raise MemoryRefused if it is invalid."""
     usable = plain_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
         raise MemoryRefused(_("A name can't be empty."))
@@ -216,11 +215,11 @@ def usable_name(name: str) -> str:
         raise MemoryRefused(
             _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)
         )
-    if len(usable) > LONGEST_NAME:
+    if len(usable) > MAX_NAME_CHARS:
         raise MemoryRefused(
             _(
                 "A name can't be longer than {most} characters, and this one has {has}.",
-                most=LONGEST_NAME,
+                most=MAX_NAME_CHARS,
                 has=len(usable),
             )
         )
@@ -229,15 +228,15 @@ def usable_name(name: str) -> str:
 
 
 def usable_content(content: str) -> str:
-    """`content` as it is stored. Raises MemoryRefused for what may not be stored."""
+    """Return a content as it is stored. Raise MemoryRefused if it is empty, too long or contains a secret."""
     usable = storable(content).replace("\x00", "").strip()
     if not usable:
         raise MemoryRefused(_("There is nothing to remember in an empty text: say what it should hold."))
-    if len(usable) > LONGEST_CONTENT:
+    if len(usable) > MAX_CONTENT_CHARS:
         raise MemoryRefused(
             _(
                 "An entry holds at most {most} characters, and this has {has}: shorten it.",
-                most=number(LONGEST_CONTENT),
+                most=number(MAX_CONTENT_CHARS),
                 has=number(len(usable)),
             )
         )
@@ -246,7 +245,7 @@ def usable_content(content: str) -> str:
 
 
 def refuse_secret(text: str) -> None:
-    """Raises MemoryRefused for a text that holds a key, a token, a password or a card number."""
+    """Raise MemoryRefused if a text contains a key, a token, a password or a card number."""
     if (secret := secret_in(text)) is not None:
         raise looks_like(secret)
 
@@ -258,10 +257,10 @@ def looks_like(secret: str) -> MemoryRefused:
 
 
 async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
-    # difflib compares with each: of very many names the newest must do
+    # Limited, since difflib compares with each name.
     rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}
     target = name_key(name)
-    near = difflib.get_close_matches(target, names, n=NEAREST_NAMES)
+    near = difflib.get_close_matches(target, names, n=MAX_SUGGESTED_NAMES)
     holding = [key for key in names if target and target in key and key not in near]
-    return [names[key] for key in (*near, *holding)[:NEAREST_NAMES]]
+    return [names[key] for key in (*near, *holding)[:MAX_SUGGESTED_NAMES]]

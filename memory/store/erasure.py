@@ -1,11 +1,10 @@
-"""Erasing what an owner had, a slice at a time: the first write renames the owner, later ones delete the rows.
+"""Erasure of an owner's memory: the first write renames the owner, later ones delete the rows in small transactions.
 
-An owner is a number everywhere but in one row. With that row renamed nobody finds anything of theirs any more, however
-much there is, and a program that is killed meanwhile goes on at its next start. Each slice is a short write of its own,
-so that the chats of others go on in between.
+All tables refer to the owner by id; only `owners` has the name. Renaming that row hides everything at once. The
+deletion itself may be interrupted and continues at the next start, and other chats can write between its transactions.
 
-What was deleted for good may still stand in the file. That is written down with the deletion (`traces`), so that a
-process that is killed before the file is scrubbed finishes that at its next start.
+Deleted text may remain in the file's pages. A row in `traces` is written with each deletion and removed after the file
+is scrubbed, so that an interrupted scrub is repeated at the next start.
 """
 
 from __future__ import annotations
@@ -27,30 +26,33 @@ if TYPE_CHECKING:
     from memory.store.file_copies import FileCopies
 
 Forget = Callable[[], Awaitable[None]]
-"""Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
+"""Deletes the copies of forgotten text in one place outside of the database. Raises MnemeError if some remain."""
 
 ERASED = "erased:"
-"""What stands before the number of an owner whose memory is being erased. No channel is called so."""
+"""Prefix of the name of an owner that is being erased. No channel has this name."""
 IS_KEPT = f"o.name NOT GLOB '{ERASED}*'"
-"""What makes an owner `o` one whose memory is not being erased."""
-MESSAGES = 40
-"""Of one slice. Of each the words leave the search index, as do those of its neighbours."""
-ROWS = 100
+"""SQL condition: the owner `o` is not being erased."""
+MESSAGES_PER_WRITE = 40
+"""Deleting a message also updates the rows of its neighbours in the search index."""
+ROWS_PER_WRITE = 100
 MESSAGES_PER_MERGE = 1_000
-"""So many messages are erased before it is looked whether the search index should be merged in between."""
-PARTS = 10
-"""Parts of documents of one slice: each has some thousand characters."""
+"""Minimum number of erased messages before the search index is merged."""
+DOCUMENT_PARTS_PER_WRITE = 10
+"""A part of a document has a few thousand characters."""
 _SLICES = tuple(
     f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE owner_id = ? LIMIT {most})"
-    for table, most in (("changes", ROWS), ("media_parts", PARTS), ("media", ROWS))
+    for table, most in (
+        ("changes", ROWS_PER_WRITE),
+        ("media_parts", DOCUMENT_PARTS_PER_WRITE),
+        ("media", ROWS_PER_WRITE),
+    )
 )
 
 
-async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
-    """Mark everything of an owner as to be erased. For use in a transaction."""
+async def mark_for_erasure(connection: aiosqlite.Connection, owner: str) -> None:
+    """Mark an owner to be erased, and end their conversations, reminders and notices."""
     of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
     for statement in (
-        # ends what is running: no talk goes on, and nothing is learned, reminded of or written into files any more
         f"UPDATE conversations SET ended_at = coalesce(ended_at, started_at), consolidation_due = 0 WHERE {of_owner}",
         f"UPDATE changes SET unwritten = 0 WHERE unwritten AND {of_owner}",
         f"DELETE FROM notices WHERE {of_owner}",
@@ -62,7 +64,7 @@ async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
 
 
 async def erase(database: Database) -> None:
-    """Delete what is marked as erased, and what came with an import that was undone."""
+    """Delete the rows of owners that are marked to be erased, and of imports that were undone."""
     await _erase_conversations(database, "id IN (SELECT conversation_id FROM imported WHERE undone)")
     await database.write("DELETE FROM imported WHERE undone")
     for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
@@ -79,26 +81,26 @@ async def erase(database: Database) -> None:
 async def _erase_conversations(database: Database, condition: str, parameters: tuple[object, ...] = ()) -> None:
     erased, remaining, query = 0, None, f"SELECT id FROM conversations WHERE {condition} LIMIT 1"
     while (row := await database.row(query, parameters)) is not None:
-        if remaining is None:  # counted once, and only where there is something to erase
+        if remaining is None:  # Counted only if there is something to erase.
             remaining = int(await database.value("SELECT count(*) FROM messages"))
         gone = await _shorten(database, row["id"])
         erased, remaining = erased + gone, remaining - gone
-        # Merging rewrites the remaining rows a slice at a time but skips the erased ones in one step, however many they
-        # are: so these are kept below half of what remains.
+        # A merge rewrites the remaining rows in small writes but skips all erased ones in a single step, so erased rows
+        # must not exceed half of the remaining ones.
         if erased >= MESSAGES_PER_MERGE and erased * 2 >= remaining:
             await database.merge_indexes()
             erased = 0
 
 
 async def _shorten(database: Database, conversation: int) -> int:
-    """Delete the newest messages of a conversation, and it when there are no others; how many went."""
+    """Delete the newest messages of a conversation, and the empty conversation. Return the number of messages."""
     async with database.transaction() as connection:
-        # from its end, so that of the messages that stay only the last have other neighbours
+        # From the end, so that only the last remaining messages get other neighbours in the search index.
         newest = await connection.execute_fetchall(
             "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
-            (conversation, MESSAGES - 1),
+            (conversation, MESSAGES_PER_WRITE - 1),
         )
-        # 0, before the first of all: there are fewer than MESSAGES, and the conversation goes with them
+        # 0 if all remaining messages fit into this write. The conversation is deleted with them.
         turn = next((int(row[0]) for row in newest), 0)
         ((gone,),) = await connection.execute_fetchall(
             "SELECT count(*) FROM messages WHERE conversation_id = ? AND turn_id >= ?", (conversation, turn)
@@ -113,10 +115,12 @@ async def _shorten(database: Database, conversation: int) -> int:
 async def _without_entries(database: Database, owner_id: int) -> bool:
     async with database.transaction() as connection:
         rows = list(
-            await connection.execute_fetchall("SELECT id FROM entries WHERE owner_id = ? LIMIT ?", (owner_id, ROWS))
+            await connection.execute_fetchall(
+                "SELECT id FROM entries WHERE owner_id = ? LIMIT ?", (owner_id, ROWS_PER_WRITE)
+            )
         )
         ids = ", ".join(str(int(row[0])) for row in rows)
-        # a foreign key: what an entry of this slice superseded may belong to a later one
+        # Entries of a later write may refer to those deleted here.
         await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE superseded_by IN ({ids})")
         await connection.execute(f"DELETE FROM names WHERE entry_id IN ({ids})")
         await connection.execute(f"DELETE FROM entries WHERE id IN ({ids})")
@@ -124,12 +128,12 @@ async def _without_entries(database: Database, owner_id: int) -> bool:
 
 
 async def record_erasure(connection: aiosqlite.Connection) -> None:
-    """Record that a transaction deletes for good, so that the file is scrubbed afterwards."""
+    """Record in a deleting transaction that the file must be scrubbed."""
     await connection.execute("INSERT INTO traces DEFAULT VALUES")
 
 
 class PendingErasures:
-    """Removes what deletions left in the database's files, and in other places that have read what was said."""
+    """Removes deleted text from the database's files and from other places that have copies of it."""
 
     def __init__(self, database: Database, copies: FileCopies | None = None) -> None:
         self._database = database
@@ -139,30 +143,30 @@ class PendingErasures:
         self._unfinished: list[Forget] = []
         self._queue = asyncio.Lock()
 
-    def also(self, forget: Forget) -> None:
-        """Have another place forget too what it has read."""
+    def add_place(self, forget: Forget) -> None:
+        """Register another place to delete forgotten text from."""
         self._elsewhere.append(forget)
 
-    def after(self, finish: Forget) -> None:
-        """Have deletions that a kill has interrupted finished first."""
+    def add_recovery(self, finish: Forget) -> None:
+        """Register a function that completes interrupted deletions before each scrub."""
         self._unfinished.append(finish)
 
-    def alone_by(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
-        """Scrub the database within this context: it keeps others from reading it meanwhile."""
+    def scrub_within(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
+        """Set the context that keeps other processes from reading the database during a scrub."""
         self._alone = alone
 
     async def remove(self) -> None:
-        """Erase and scrub what is due. Raises StoreError, after all else was done, for what is left to try again."""
+        """Erase and scrub what is pending. Raise StoreError at the end if a part failed and has to be tried again."""
         for finish in self._unfinished:
             await finish()
         async with self._queue:
-            # only the records up to here are deleted below: a deletion that comes meanwhile needs a scrub of its own
+            # A deletion during the scrub needs another one, so only the records up to here are removed below.
             newest = await self._database.value("SELECT max(id) FROM traces")
-            await erase(self._database)  # also what came with an import that was undone, which leaves no trace to scrub
+            await erase(self._database)  # Undone imports have no record, so this runs in any case.
             if newest is None:
                 return
-            if self._copies is not None:  # those of files that are gone
-                await self._copies.look()
+            if self._copies is not None:
+                await self._copies.look()  # Deletes the copies of deleted files.
             remaining: list[str] = []
             for forget in (self._scrub, *self._elsewhere):
                 try:

@@ -1,7 +1,7 @@
-"""Copies of the files that people edit, in the database: whoever has a replica of it has them too.
+"""Copies of the Markdown files in the database, so that a replica of the database includes them.
 
-A copy that belongs to a mark (a note is written, a change stands in MEMORY.md) is made in the transaction of that mark,
-so that after a restore nothing is written a second time and nothing that is marked is missing.
+When the database records that something was written to a file, the copy is updated in the same transaction. So a
+restored file always matches the restored records.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FOLDERS = ("memory", "skills")
-"""The folders of a data directory whose files are copied: those of a backup."""
-LARGEST = 8 * 1024 * 1024
-"""Bytes of the largest file that is copied: each change of one is sent whole."""
-_AT_ONCE = 50
+"""The copied folders of a data directory. A backup contains the same folders."""
+MAX_FILE_BYTES = 8 * 1024 * 1024
+"""Larger files are not copied, since each change sends the whole file to the replica."""
+_FILES_PER_WRITE = 50
 
 Stamp = tuple[int, int]
-"""Size in bytes and time of the last change in nanoseconds: what tells that a file has changed."""
+"""Size in bytes and modification time in nanoseconds."""
 
 
 class FileCopies:
@@ -51,7 +51,7 @@ class FileCopies:
         )
 
     async def look(self) -> None:
-        """Copy what has changed since the last look, whoever changed it, and drop the copies of what is gone."""
+        """Copy all files that have changed, and delete the copies of deleted files."""
         async with self._looking:
             found = await asyncio.to_thread(_files_in, self._folder)
             if found == self._known:
@@ -59,10 +59,10 @@ class FileCopies:
             rows = await self._database.rows("SELECT path, size, changed FROM file_copies")
             known = {row["path"]: (row["size"], row["changed"]) for row in rows}
             different = [name for name in {*found, *known} if found.get(name) != known.get(name)]
-            # in slices, so that other writers come in between
-            for first in range(0, len(different), _AT_ONCE):
+            # In small transactions, so that other writes need not wait.
+            for first in range(0, len(different), _FILES_PER_WRITE):
                 async with self._database.transaction() as connection:
-                    for name in different[first : first + _AT_ONCE]:
+                    for name in different[first : first + _FILES_PER_WRITE]:
                         await self.keep(connection, self._folder / name)
             self._known = found
 
@@ -74,25 +74,25 @@ def _files_in(folder: Path) -> dict[str, Stamp]:
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
                 path = os.path.join(place, name)  # noqa: PTH118  # thousands of files, every second
-                is_shown = not name.startswith(".") and name.isprintable()  # no lock, and a name that is text
+                is_shown = not name.startswith(".") and name.isprintable()  # No lock files, and no undecodable names.
                 if is_shown and (stamp := _stamp(path)) is not None:
                     found[os.path.relpath(path, folder)] = stamp
     return found
 
 
 def _stamp(path: Path | str) -> Stamp | None:
-    """None for what is not copied: no file, gone by now, or too large."""
+    """Return the stamp of a file, or None if it is too large, missing or not a file."""
     try:
         status = os.stat(path)  # noqa: PTH116  # the same
     except OSError:
         return None
-    if not os.path.isfile(path) or status.st_size > LARGEST:  # noqa: PTH113  # the same
+    if not os.path.isfile(path) or status.st_size > MAX_FILE_BYTES:  # noqa: PTH113  # the same
         return None
     return status.st_size, status.st_mtime_ns
 
 
 def _read(path: Path) -> tuple[Stamp, bytes] | None:
-    stamp = _stamp(path)  # before it is read, so that what changes meanwhile is seen at the next look
+    stamp = _stamp(path)  # Taken before reading, so that a later change is noticed.
     try:
         return (stamp, path.read_bytes()) if stamp is not None else None
     except OSError as error:

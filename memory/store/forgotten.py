@@ -1,8 +1,8 @@
-"""Words that were forgotten: they stay in the log, and nothing is made of them any more.
+"""Marks of forgotten words, which stay in the log but must not be used again.
 
-A removal, an undo or an edit marks the words that a memory was learned from, by their place in a message and without a
-copy of them. What was said until then and holds those words is masked for everything that is derived from the log:
-extraction, citations, notes, summaries and what is recalled unasked. The same words in a later message are new.
+Removing, undoing or editing a memory marks the words that it was learned from, by their position in a message. All
+messages up to that time are masked where they contain these words, for extraction, citations, notes, summaries and
+unasked recall. The same words in a later message are not affected.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from memory.store.entry_rows import Read
 
 MASK = "[…]"
-"""Stands in the place of forgotten words."""
+"""Replaces forgotten words."""
 MIN_QUOTED_WORDS = 2
-"""So many words of a mark in a row tell where else they were said."""
+"""Minimum length of marked words that are searched for as a phrase in other texts."""
 MIN_TELLING_WORDS = 2
-"""A sentence with all telling words of a mark says the same, if there are so many of them."""
+"""A sentence with all distinctive words of a mark is masked too, if the mark has at least this many."""
 MAX_SEARCHED_MESSAGES = 200
-"""Messages of a conversation that are searched for a quote that its source does not hold."""
+"""Maximum number of messages around the source that are searched for an entry's quote."""
 
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
@@ -45,14 +45,14 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 
 @dataclass(frozen=True)
 class Mark:
-    """Forgotten words: a part of a message. content: the whole message, empty if it is gone from the log."""
+    """Forgotten words in a message. `content` is the whole message, or empty if it was deleted from the log."""
 
     message_id: int
     turn_id: int | None
     digest: str
     start: int
     end: int
-    through: int  # the newest message of the log when they were forgotten
+    through: int  # id of the newest message in the log at that time
     at: datetime
     content: str
 
@@ -62,7 +62,7 @@ class Mark:
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """Find the words elsewhere, whatever stands between them. None if they are too few to tell."""
+        """A pattern that finds the words in other texts with any punctuation, or None if they are too few."""
         return _pattern(self.words, MIN_QUOTED_WORDS)
 
     @cached_property
@@ -70,18 +70,16 @@ class Mark:
         return QueryTerms(self.words)
 
     def is_before(self, message_id: int | None, said_at: datetime) -> bool:
-        """Return True if something was said before these words were forgotten. An import brings old messages anew."""
+        """Return True if a message precedes the mark, by its id or, if it was imported later, by its time."""
         return (message_id is not None and message_id <= self.through) or said_at < self.at
 
     def is_said_by(self, text: str, min_telling_words: int = MIN_TELLING_WORDS) -> bool:
-        """Return True if a text has all telling words of the mark."""
+        """Return True if a text contains all distinctive words of the mark."""
         terms = self.telling.terms
         return len(terms) >= min_telling_words and len(self.telling.term_counts(text)) == len(terms)
 
 
 class ForgottenWords:
-    """All marks of one owner."""
-
     def __init__(self, marks: Sequence[Mark] = ()) -> None:
         self._marks = tuple(marks)
 
@@ -89,31 +87,31 @@ class ForgottenWords:
         return bool(self._marks)
 
     def masked(self, message: Message) -> Message:
-        """Return a message without forgotten words, for what is derived from it."""
+        """Return a message with the forgotten words masked."""
         marks = [mark for mark in self._marks if mark.is_before(message.id, message.created_at)]
         if not marks or not message.content:
             return message
         content = message.content
-        # by its digest alone: a part of a message, or one that is masked already, has other offsets
+        # The offsets only apply to the same text, not to a part of it or a masked one.
         digest = digest_of(content)
         own = [mark for mark in marks if mark.digest == digest]
         for start, end in sorted({(mark.start, mark.end) for mark in own}, reverse=True):
             content = content[:start] + MASK + content[end:]
         for mark in marks:
-            # the answer to marked words may repeat them in its own
+            # The answer to marked words may paraphrase them.
             is_answer = message.role is Role.ASSISTANT and mark.turn_id is not None and mark.turn_id == message.turn_id
             content = _without(content, mark, is_answer=is_answer)
         return message if content == message.content else replace(message, content=content)
 
     def masked_text(self, text: str, said_at: datetime) -> str:
-        """Return a text that was made of the log, without what was forgotten since."""
+        """Mask the words in a text derived from the log that were forgotten after `said_at`."""
         for mark in self._marks:
             if said_at <= mark.at:
                 text = _without(text, mark)
         return text
 
     def hides(self, text: str, said_at: datetime, *, message_id: int | None = None, turn_id: int | None = None) -> bool:
-        """Return True if a text that is shown unasked says anything forgotten."""
+        """Return True if a text must not be recalled unasked, since it contains forgotten words."""
         return any(
             (turn_id is not None and turn_id == mark.turn_id) or _without(text, mark) != text
             for mark in self._marks
@@ -121,7 +119,7 @@ class ForgottenWords:
         )
 
     def hides_note(self, line: str, minute: datetime) -> bool:
-        """Return True if a line of the daily notes, written in that minute, says anything forgotten."""
+        """Return True if a line of the daily notes, written in that minute, contains forgotten words."""
         return any(
             _without(line, mark) != line or _is_note_of(line, mark)
             for mark in self._marks
@@ -132,16 +130,16 @@ class ForgottenWords:
         """Return True if a fact would be learned from forgotten words.
 
         Args:
-            text: What the fact says.
-            quote: The words that its author cites, if any.
-            source: The message that it is taken from, if that is known.
+            text: The content of the fact.
+            quote: The cited words, if any.
+            source: The message that they are from, if known.
         """
         related = [mark for mark in self._marks if mark.is_said_by(text, 1) or (quote and _is_about(mark, quote))]
         if not related:
             return False
         if source is None or not quote or not is_quoted_from(quote, self.masked(source).content):
             return True
-        # cited from other words: those that were said later are new, and earlier ones may say another thing
+        # The quote is not marked itself. It may still be an earlier message that says the same.
         return any(mark.is_before(source.id, source.created_at) and mark.is_said_by(text) for mark in related)
 
 
@@ -154,17 +152,14 @@ _MARKS = (
 
 
 async def forgotten_words(read: Read, owner: str) -> ForgottenWords:
-    """Return what an owner had forgotten."""
     return _words(await read(f"{_MARKS} WHERE o.name = ?", (owner,)))
 
 
 async def forgotten_words_of_session(read: Read, session_id: str) -> ForgottenWords:
-    """Return what the owner of a session had forgotten."""
     return _words(await read(f"{_MARKS} WHERE o.name = (SELECT owner FROM sessions WHERE id = ?)", (session_id,)))
 
 
 async def forgotten_words_of(read: Read, owner_id: int) -> ForgottenWords:
-    """Return what an owner had forgotten, by the owner's number: within a change."""
     return _words(await read(f"{_MARKS} WHERE o.id = ?", (owner_id,)))
 
 
@@ -189,15 +184,15 @@ def _words(rows: Sequence[Row]) -> ForgottenWords:
 
 
 async def mark_words(connection: aiosqlite.Connection, owner_id: int, batch: int | None, entry: Entry, at: str) -> None:
-    """Mark the words that an entry was learned from: its quote or its own words in the log, or else its whole source.
+    """Mark the quote or the content of an entry in the log, or its whole source message if neither is found.
 
     Args:
-        batch: The change that marks them, whose undo takes that back. None for an undo, which is final.
+        batch: The change that marks them; its undo removes the marks. None for an undo, which is final.
     """
     if entry.kind == Kind.ARCHIVE:
-        return  # a summary, whose words nobody has said
+        return  # A summary has no source words.
     source = entry.source_message_id
-    # the source first, then what was said near it: a tool names the first message of its turn
+    # Also the messages near the source, which for entries of a tool is just the first one of the turn.
     rows = list(
         await connection.execute_fetchall(
             "SELECT m.id, m.content FROM messages m JOIN conversations c ON c.id = m.conversation_id"
@@ -229,7 +224,7 @@ async def mark_spans(
     spans: Iterable[tuple[int, int]],
     at: str,
 ) -> None:
-    """Mark parts of a message that no memory was learned from."""
+    """Mark parts of a message that were not learned as a memory."""
     for start, end in spans:
         await _mark(connection, (owner_id, None, 0, message_id, digest_of(content), start, end, at))
 
@@ -243,38 +238,37 @@ async def _mark(connection: aiosqlite.Connection, values: tuple[object, ...]) ->
 
 
 async def unmark(connection: aiosqlite.Connection, batch: int, entry_ids: Iterable[int]) -> None:
-    """Take back what a change has marked, since the change is undone."""
+    """Remove the marks of a change that is undone."""
     await connection.executemany(
         "DELETE FROM forgotten WHERE batch = ? AND entry_id = ?", [(batch, entry_id) for entry_id in entry_ids]
     )
 
 
 def digest_of(content: str) -> str:
-    """Return a name for a text that does not hold it: an import brings the same message under another number."""
+    """Return a hash of a text. It recognizes a message that is imported again under another id."""
     return hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _pattern(words: str, min_words: int) -> re.Pattern[str] | None:
     tokens = _WORD.findall(words)
-    # of scripts without spaces a token is a whole phrase
+    # In scripts without spaces a single token may be a whole phrase.
     if len(tokens) < min_words and sum(map(len, tokens)) < 8:
         return None
     if not tokens:
         return None
-    # between its words anything but a word may stand
     together = r"\W+".join(map(re.escape, tokens))
     return re.compile(rf"(?<!\w){together}(?!\w)", re.IGNORECASE)
 
 
 def _is_about(mark: Mark, quote: str) -> bool:
-    """Return True if a quote is a part of the marked words, or they of it, or it says the same."""
+    """Return True if the quote and the marked words contain each other or have the same distinctive words."""
     pattern = _pattern(quote, 1)
     is_part = pattern is not None and pattern.search(mark.words) is not None
     return is_part or (mark.pattern is not None and mark.pattern.search(quote) is not None) or mark.is_said_by(quote)
 
 
 def _without(text: str, mark: Mark, *, is_answer: bool = False) -> str:
-    """Return a text without the marked words, and without sentences that say the same."""
+    """Mask the marked words in a text, and sentences with the same distinctive words."""
     if mark.pattern is not None:
         text = mark.pattern.sub(MASK, text)
     terms = mark.telling.terms
@@ -293,6 +287,6 @@ def _without(text: str, mark: Mark, *, is_answer: bool = False) -> str:
 
 
 def _is_note_of(line: str, mark: Mark) -> bool:
-    """Return True if a line of the notes is of the exchange in which the marked words were said."""
+    """Return True if a line of the daily notes is about the exchange with the marked words."""
     shown = " ".join(mark.content.split())[:120]
     return bool(shown) and shown in " ".join(line.split())

@@ -1,8 +1,8 @@
-"""Keeping the search index in step: what a write touches leaves the index before it and enters it after.
+"""Updates and rebuilds of the search index.
 
-The index stores no text. To take a row out, FTS5 must be given the very text that it was put in with. For entries and
-their names triggers see to that (memory/store/schema.sql). For messages, whose neighbours are
-in the index too, `touching_conversation` stands around the write, in its transaction.
+The FTS5 index stores no text, so deleting a row requires exactly the text that it was inserted with. Triggers in
+schema.sql do this for entries and their names. A row of a message also contains its neighbours, so writes of messages
+run inside `touching_conversation`, which removes the affected rows before the write and inserts them after it.
 """
 
 from __future__ import annotations
@@ -23,48 +23,47 @@ if TYPE_CHECKING:
     from memory.store.database import Database
 
     Progress = Callable[[float], None]
-    """Is told from time to time what share is done."""
+    """Called with the completed share, between 0 and 1."""
 
 ROW = f"(rowid & {(1 << PART_BITS) - 1})"
-"""The number of an entry or a message in a row of the index, whoever's it is."""
+"""SQL expression: the row number without the owner's bits."""
 IN_PART = "rowid BETWEEN :first_row AND :last_row"
-"""Whether a row lies in the part of the index that `part_of` names."""
+"""SQL condition: the row belongs to the owner given by `part_of`."""
 IN_FAMILY_PART = f"rowid < {1 << PART_BITS}"
-"""Whether a row lies in the part that what is shared stands in beside that of its owner."""
+"""SQL condition: the row is a copy of a shared entry, which the family can search."""
 
 _COLUMNS = "body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
 _LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM"
 _ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM"
 
-# what FTS5 adds to a table's name for those that it keeps it in
+# Suffixes of the tables in which FTS5 stores an index.
 _SHADOWS = ("_data", "_idx", "_content", "_docsize", "_config")
 DERIVED = (*INDEXES, "vectors", "endpoints", "published")
-"""Tables that hold nothing that can't be had again: damaged ones are dropped and made anew."""
-# what each index is made of, and what finds a row there at once
+"""Tables that can be filled again from other data. Damaged ones are dropped and created again."""
+# Index, the view that it is built from, and the view's key.
 _SOURCES = (
     ("search", "searchable_entries", "id"),
     ("search", "searchable_messages", "id"),
     ("search_parts", "searchable_parts", "row"),
 )
-# rows that enter an index between two tellings of how far it is
-_SLICE = 1_000
+_ROWS_PER_PROGRESS = 1_000
 
 _LAST_ROW = (1 << 63) - 1
 NEIGHBOURS = 2
-"""How many messages before a new one have it in their columns."""
+"""Number of preceding messages that include a new message in their index rows."""
 
 
 def part_of(owner_id: int | None) -> dict[str, object]:
-    """The parameters of IN_PART: the rows of what one owner has; None: of all."""
+    """Return the parameters of IN_PART for one owner, or for all owners if None."""
     if owner_id is None:
-        return {"first_row": 1 << PART_BITS, "last_row": _LAST_ROW}  # without the copies in the family's part
-    # an owner's rows lie together, so that FTS5 reads only their stretch of each word's list
+        return {"first_row": 1 << PART_BITS, "last_row": _LAST_ROW}  # Without the copies for the family.
+    # The rows of one owner are a range, so that FTS5 reads only that range of a word's list.
     return {"first_row": owner_id << PART_BITS, "last_row": (owner_id + 1 << PART_BITS) - 1}
 
 
 def source_of(row: int) -> tuple[bool, int]:
-    """Whether the number in a row of the index is a message's, and the id of the message or entry."""
-    # the views in schema.sql number messages odd and entries even, so that both fit into one index
+    """Split a row number into whether it is a message, and the id of the message or entry."""
+    # The views in schema.sql give messages odd and entries even numbers.
     return row % 2 == 1, row // 2
 
 
@@ -72,7 +71,11 @@ def source_of(row: int) -> tuple[bool, int]:
 async def touching_conversation(
     connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None = None
 ) -> AsyncIterator[None]:
-    """Around a write that adds messages to the end of a conversation, or hides those of its last turn."""
+    """Update the index around a write to the end of a conversation.
+
+    Args:
+        last_turn: The first turn that the write removes or hides. None for a write that only adds messages.
+    """
     first = await _first_touched(connection, conversation_id, last_turn)
     where = "searchable_messages WHERE id IN (SELECT id FROM spoken WHERE conversation_id = ? AND id >= ?)"
     await connection.execute(f"{_LEAVE} {where}", (conversation_id, first))
@@ -80,8 +83,8 @@ async def touching_conversation(
     await connection.execute(f"{_ENTER} {where}", (conversation_id, first))
 
 
-async def leave_session(connection: aiosqlite.Connection, session_id: str) -> None:
-    """Before a session is deleted with its log."""
+async def remove_session(connection: aiosqlite.Connection, session_id: str) -> None:
+    """Remove the messages of a session from the index before the session is deleted."""
     await connection.execute(
         f"{_LEAVE} searchable_messages WHERE id IN (SELECT m.id FROM spoken m"
         " JOIN conversations c ON c.id = m.conversation_id WHERE c.session_id = ?)",
@@ -91,7 +94,7 @@ async def leave_session(connection: aiosqlite.Connection, session_id: str) -> No
 
 @contextlib.asynccontextmanager
 async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
-    """Around a write of very many entries: one by one they would take long, so the index is made anew at its end."""
+    """Suspend the index around a write of very many entries, and rebuild it at the end, which is faster."""
     trigger = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'name_enters'"
     (row,) = await connection.execute_fetchall(trigger)
     await connection.execute("DROP TRIGGER name_enters")
@@ -100,15 +103,15 @@ async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
     await rebuild(connection)
 
 
-async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bool], Awaitable[None]]) -> None:
-    """Have derived tables made anew by `work`, which is told whether to abandon their pages as damaged."""
+async def rebuild_derived(database: Database, work: Callable[[aiosqlite.Connection, bool], Awaitable[None]]) -> None:
+    """Rebuild derived tables with `work`, a second time with `abandon` set if their pages are damaged."""
     try:
         async with database.transaction() as connection:
             await work(connection, False)
     except StoreError as error:
         if is_of_surroundings(error):
             raise
-        # from the start: SQLite writes nothing more in a transaction that has met a damaged page
+        # In a new transaction, since SQLite refuses writes after it has found a damaged page.
         async with database.transaction() as connection:
             await work(connection, True)
         await database.vacuum()
@@ -118,16 +121,16 @@ async def reindex(database: Database, progress: Progress = lambda _: None) -> No
     async def work(connection: aiosqlite.Connection, abandon: bool) -> None:
         await rebuild(connection, progress, abandon=abandon)
 
-    await make_anew(database, work)
+    await rebuild_derived(database, work)
 
 
 async def rebuild(
     connection: aiosqlite.Connection, progress: Progress = lambda _: None, *, abandon: bool = False
 ) -> None:
-    """Make all indexes anew from what they index. abandon: see `renew`."""
+    """Rebuild all indexes. `abandon` is as in `renew`."""
     for index in INDEXES:
         await renew(connection, index, abandon=abandon)
-    # in the order of the rows: FTS5 writes a segment whenever a row is smaller than the one before
+    # In ascending order: FTS5 starts a new segment for each row number that is lower than the previous one.
     rows = {
         view: [
             row[0]
@@ -135,44 +138,44 @@ async def rebuild(
         ]
         for _, view, key in _SOURCES
     }
-    done, whole = 0, sum(map(len, rows.values()))
+    done, total = 0, sum(map(len, rows.values()))
     for index, view, key in _SOURCES:
         columns = _COLUMNS if index == "search" else "owner, body"
-        for first in range(0, len(rows[view]), _SLICE):
-            batch = rows[view][first : first + _SLICE]
+        for first in range(0, len(rows[view]), _ROWS_PER_PROGRESS):
+            batch = rows[view][first : first + _ROWS_PER_PROGRESS]
             await connection.execute(
                 f"INSERT INTO {index} (rowid, {columns}) SELECT row, {columns} FROM {view}"
                 f" WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY row",
                 (json.dumps(batch),),
             )
             done += len(batch)
-            progress(done / whole)
+            progress(done / total)
 
 
 async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool = False) -> None:
-    """Make a derived table anew, empty. abandon: its pages, or the records that they hold, can't be read."""
-    made = [
+    """Drop a derived table and create it again, empty. Set `abandon` if its pages can't be read."""
+    statements = [
         row[0]
         for row in await connection.execute_fetchall(
             "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY rowid", (table,)
         )
     ]
-    # the table itself may be missing
-    made = made or [statement for statement in schema() if _creates(statement, table)]
+    # The table itself may be missing.
+    statements = statements or [statement for statement in schema() if _creates(statement, table)]
     if abandon:
         named = json.dumps([f"{table}{end}" for end in ("", *_SHADOWS)])
-        # DROP TABLE would read the damaged pages to give them back; without a name nobody reads them, and VACUUM
-        # removes them
+        # DROP TABLE would read the damaged pages. Deleting the table from the schema avoids that, and VACUUM removes
+        # the pages.
         await connection.execute("PRAGMA writable_schema = ON")
         await connection.execute(
             "DELETE FROM sqlite_schema WHERE tbl_name IN (SELECT value FROM json_each(?))", (named,)
         )
         await connection.execute("PRAGMA writable_schema = RESET")
     else:
-        # FTS5 drops the tables that it keeps an index in with it; one that has lost its name left them behind
+        # FTS5 also drops the tables that store an index, unless the index itself is missing.
         for end in ("", *_SHADOWS) if table in INDEXES else ("",):
             await connection.execute(f"DROP TABLE IF EXISTS {table}{end}")
-    for statement in made:
+    for statement in statements:
         await connection.execute(statement)
 
 
@@ -185,7 +188,7 @@ def is_derived(table: str) -> bool:
 
 
 async def _first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:
-    """The id of the first message whose neighbours change when the conversation's end does."""
+    """Return the id of the first message with a row that includes messages at the end of the conversation."""
     rows = await connection.execute_fetchall(
         "SELECT id FROM spoken WHERE conversation_id = ? AND (? IS NULL OR turn_id < ?) ORDER BY id DESC LIMIT ?",
         (conversation_id, last_turn, last_turn, NEIGHBOURS),

@@ -1,8 +1,7 @@
-"""What FTS5 keeps of an index besides its words, held against each other.
+"""Consistency checks of the records that FTS5 stores for an index in addition to its words.
 
-FTS5's own `integrity-check` reads the lists of words. It passes over the sizes of documents, the averages that the
-ranking divides by, and the end of the table that finds a word's page: with any of them damaged or missing, a search
-fails or misses words.
+FTS5's own `integrity-check` only reads the lists of words. It ignores the sizes of documents, the averages used for
+ranking, and the end of the table that maps words to pages. If one of these is damaged, a search fails or misses words.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ if TYPE_CHECKING:
     import sqlite3
 
 _AVERAGES = 1
-"""The row of the averages in the table of data."""
+"""The id of the averages in the `_data` table."""
 _SEGMENT_BITS = 37
-"""A page of words is numbered by its segment, shifted by so many bits, and its own number."""
+"""The id of a page is its segment's number, shifted by this number of bits, plus the page number."""
 _PAGE = "(id & 0x7fffffff)"
 _IS_LEAF = f"id >= 1 << {_SEGMENT_BITS} AND (id >> 31) & 63 = 0"
 _HEADER_BYTES = 4
@@ -23,7 +22,7 @@ _TABLES = ("", "_config", "_data", "_docsize", "_idx")
 
 
 def find_trouble(connection: sqlite3.Connection, index: str) -> str | None:
-    """Return what is wrong with the records of an index, or None. Raises sqlite3.Error if they can't be read."""
+    """Return a description of the first defect, or None. Raise sqlite3.Error if the records can't be read."""
     there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     for end in _TABLES:
         if f"{index}{end}" not in there:
@@ -55,7 +54,7 @@ def _lost_page(connection: sqlite3.Connection, index: str) -> str | None:
         f" FROM {index}_data WHERE {_IS_LEAF}"
     )
     for segment, page, header, length in leaves:
-        # the second number of a page tells where its list of words begins; at its end there is none
+        # The second number in a page's header is the offset of its word list, or the page's length without a list.
         begins_words = isinstance(header, bytes) and int.from_bytes(header[2:], "big") < length
         if begins_words and (segment, page) not in known:
             return f"{index}: page {page} of segment {segment} isn't found by its words"
@@ -63,16 +62,16 @@ def _lost_page(connection: sqlite3.Connection, index: str) -> str | None:
 
 
 def _integers(record: object) -> list[int] | None:
-    """Return the numbers of a record, which SQLite stores in as many bytes as each needs; None if it is torn."""
+    """Decode a record of SQLite varints. Return None if it is truncated."""
     if not isinstance(record, bytes):
         return None
-    if record.isascii():  # small numbers only, a byte each
+    if record.isascii():  # All numbers are below 128: one byte each.
         return list(record)
     results: list[int] = []
     value = count = 0
     for byte in record:
         count += 1
-        if count == 9:  # the ninth byte has no mark of continuation
+        if count == 9:  # The ninth byte has no continuation bit.
             value = value << 8 | byte
         else:
             value = value << 7 | byte & 0x7F

@@ -1,7 +1,7 @@
-"""Whether a database is whole, of this version, and its index in step: looked at without changing anything.
+"""Integrity checks of the database.
 
-A running program looks at its own when it starts, before anybody relies on it, and makes anew what is damaged and
-derived from the rest.
+`inspect_database` checks a database without changing it. `IntegrityCheck` runs at the start of the bot and rebuilds
+damaged indexes and other derived tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import structlog
 
 from memory.errors import StoreError, empty, explain, is_of_surroundings
 from memory.store.database import FUNCTIONS
-from memory.store.index import DERIVED, is_derived, make_anew, reindex, renew
+from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
 from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
 
@@ -33,27 +33,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PATIENCE = 10
-"""Seconds to wait for a program that is writing."""
+LOCK_TIMEOUT_SECONDS = 10
 RESTORE = "restore it from a backup with `mneme restore`; it is left as it is."
 LOOSE = "pages that belong to no table"
 _LOOSE_PAGES = re.compile(
     r"(\*\*\* in database main \*\*\*\s*)?((Page \d+( is|:) never used|(Main f|F)reelist: .*)(\n|$))+$"
 )
-SMALL = 64_000_000
-"""Bytes of a database that is looked at in a fraction of a second; a larger one is looked at beside the turns."""
-# the share of the index after which the log tells how far it is
-_TOLD_EACH = 0.1
+MAX_QUICK_CHECK_BYTES = 64_000_000
+"""A smaller database is checked in a fraction of a second, a larger one in the background."""
+_LOGGED_PROGRESS_STEP = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """What was found."""
-
     exists: bool
-    schema: int | None = None  # its format; None: unreadable
-    trouble: StoreError | None = None  # why it can't be used
-    in_step: bool | None = None  # whether the search index fits what it indexes; None: not compared
+    schema: int | None = None  # None if it can't be read
+    trouble: StoreError | None = None  # the reason why it can't be used
+    in_step: bool | None = None  # whether the search index matches the indexed rows, if checked
 
     @property
     def behind(self) -> bool:
@@ -69,36 +65,36 @@ def sqlite_version() -> str:
 
 
 class IntegrityCheck:
-    """Examines the database, and makes anew what is damaged and derived from the rest: indexes, vectors."""
+    """Checks the database and rebuilds damaged derived tables, such as indexes and vectors."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._told = 0.0
+        self._logged_progress = 0.0
 
     @property
     def is_quick(self) -> bool:
-        return self._database.path.stat().st_size <= SMALL
+        return self._database.path.stat().st_size <= MAX_QUICK_CHECK_BYTES
 
     async def examine(self) -> None:
-        """Raises StoreError where more than what is derived is damaged, or that can't be mended."""
+        """Check and repair the database. Raise StoreError if a table that isn't derived is damaged."""
         path = self._database.path
         damaged = await asyncio.to_thread(damaged_tables, path)
         if lost := [table for table in damaged if table != LOOSE and not is_derived(table)]:
             raise StoreError(f"{path} is damaged ({', '.join(lost)}): {RESTORE}")
-        # they belong to no table, so nothing is lost: a VACUUM leaves them out
+        # Stray pages belong to no table. A VACUUM removes them.
         if LOOSE in damaged:
             await self._database.vacuum()
         if others := sorted({table for table in damaged if table in DERIVED} - set(INDEXES)):
             log.warning("derived_tables_damaged", tables=others, remedy="they are made anew")
-            await make_anew(self._database, partial(_renew_all, others))
+            await rebuild_derived(self._database, partial(_renew_all, others))
         if set(damaged) - {LOOSE, *others} or not await self._index_is_whole():
             log.warning("index_damaged", remedy="it is derived, and made anew")
             await reindex(self._database, self._tell)
             log.info("index_made_anew")
 
     def _tell(self, share: float) -> None:
-        if share >= self._told + _TOLD_EACH:
-            self._told = share
+        if share >= self._logged_progress + _LOGGED_PROGRESS_STEP:
+            self._logged_progress = share
             log.info("index_in_the_making", done=f"{share:.0%}")
 
     async def _index_is_whole(self) -> bool:
@@ -106,11 +102,11 @@ class IntegrityCheck:
             for index in INDEXES:
                 await self._database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
         except StoreError as error:
-            # a full disk or a lock says nothing of the index; anything else is said of the index alone
+            # A full disk or a lock doesn't mean that the index is damaged.
             if is_of_surroundings(error):
                 raise
             return False
-        # what FTS5's own check passes over
+        # FTS5's own check ignores these.
         trouble = await asyncio.to_thread(_trouble_of_indexes, self._database.path)
         if trouble is not None:
             log.warning("index_records_damaged", reason=trouble)
@@ -118,7 +114,7 @@ class IntegrityCheck:
 
 
 def inspect_database(path: Path) -> DatabaseState:
-    """Look at the database at `path`, also while others write to it. Never raises; takes seconds for a large one."""
+    """Check a database, also while other processes write to it. Never raises. Takes seconds for a large one."""
     if not path.exists():
         return DatabaseState(exists=False)
     if path.stat().st_size == 0:
@@ -141,7 +137,7 @@ def inspect_database(path: Path) -> DatabaseState:
 
 
 def damaged_tables(path: Path) -> list[str]:
-    """The tables with unreadable parts, seldom any; LOOSE: stray pages. A second a gigabyte. Raises StoreError."""
+    """Return the damaged tables, or LOOSE for stray pages. Takes about a second per gigabyte. Raises StoreError."""
     try:
         with _reading(path) as connection:
             verdicts = _verdicts(connection)
@@ -157,7 +153,7 @@ def damaged_tables(path: Path) -> list[str]:
 
 
 def _verdicts(connection: sqlite3.Connection) -> list[str]:
-    """What SQLite says of all pages; badly damaged ones end the look at them with an error."""
+    """Return the messages of `quick_check`, including the error that ends it if pages are badly damaged."""
     results: list[str] = []
     try:
         results.extend(str(row[0]) for row in connection.execute("PRAGMA quick_check"))
@@ -174,17 +170,20 @@ def _is_whole(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _compared(connection: sqlite3.Connection) -> bool | None:
-    """Whether the index fits, asked of a copy: FTS5's own comparison is a write, which would hold up the bot."""
+    """Return whether the index matches the indexed rows, or None if there is no space for a copy to check.
+
+    FTS5's comparison is a write, which would block the bot, so it runs on a copy.
+    """
     try:
         with (
-            tempfile.TemporaryDirectory(prefix="mneme-") as folder,  # for its owner's eyes only
+            tempfile.TemporaryDirectory(prefix="mneme-") as folder,
             contextlib.closing(sqlite3.connect(Path(folder) / "copy", isolation_level=None)) as copy,
         ):
             connection.backup(copy)
             for name, arguments, function in FUNCTIONS:
                 copy.create_function(name, arguments, function, deterministic=True)
             try:
-                # the 1 has it compared with the views, and not only with itself
+                # With rank 1 the index is also compared with the views.
                 for index in INDEXES:
                     copy.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
                 if any(find_trouble(copy, index) is not None for index in INDEXES):
@@ -193,7 +192,7 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
                 if is_of_surroundings(error):
                     raise
                 return False
-    except (sqlite3.Error, OSError):  # no room for the copy
+    except (sqlite3.Error, OSError):  # There is no space for the copy.
         return None
     return True
 
@@ -201,7 +200,7 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
 def _trouble_of_indexes(path: Path) -> str | None:
     try:
         with _reading(path) as connection:
-            return next((said for index in INDEXES if (said := find_trouble(connection, index)) is not None), None)
+            return next((found for index in INDEXES if (found := find_trouble(connection, index)) is not None), None)
     except sqlite3.Error as error:
         if is_of_surroundings(error):
             raise explain(error, path) from error
@@ -216,14 +215,16 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         log = path.with_name(f"{path.name}-wal")
         if log.exists() and log.stat().st_size:
             raise
-        # where nothing can be written, the files that readers share can't be made; nobody writes there either
+        # In a read-only folder SQLite can't create the files that readers share. There are no writers either.
         connection = _connect(path, "immutable=1")
     with contextlib.closing(connection):
         yield connection
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=PATIENCE)
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=LOCK_TIMEOUT_SECONDS
+    )
     try:
         connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
     except BaseException:

@@ -1,4 +1,4 @@
-"""Notices of background work that wait for the next reply to an owner."""
+"""Notices about background work, shown with the next reply to an owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from memory.buttons import Button, Notice
-from memory.store.entry_rows import owner_number
+from memory.store.entry_rows import get_or_create_owner_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.store.database import Database
 
-MOST_TOLD = 5
-"""Lines under one reply; the others wait for the next."""
+MAX_NOTICES_PER_REPLY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +29,16 @@ class PendingNotice:
 
 
 class PendingNotices:
-    """The notices of all owners; they survive a restart. notices_enabled: whether an owner wants any."""
-
     def __init__(self, database: Database, notices_enabled: Callable[[str], bool] = lambda _: True) -> None:
         self._database = database
         self.tells = notices_enabled
 
     async def add(self, owner: str, *lines: Notice) -> None:
-        """Show the lines with the next reply in any chat of an owner, unless notices are off there."""
+        """Show the lines with the next reply in any chat of an owner, unless the owner has turned notices off."""
         if not lines or not self.tells(owner):
             return
         async with self._database.transaction() as connection:
-            owner_id = await owner_number(connection, owner)
+            owner_id = await get_or_create_owner_id(connection, owner)
             for line in lines:
                 await keep_notice(connection, owner_id, line)
 
@@ -49,13 +46,13 @@ class PendingNotices:
         rows = await self._database.rows(
             "SELECT n.id, n.text, n.buttons FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
             " ORDER BY n.id LIMIT ?",
-            (owner, MOST_TOLD),
+            (owner, MAX_NOTICES_PER_REPLY),
         )
         return [PendingNotice(row["id"], Notice(row["text"], _keyboard_of(row["buttons"]))) for row in rows]
 
 
 async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice) -> None:
-    """Store a line with its buttons for the next reply in any chat of an owner. For use inside a transaction."""
+    """Store a line with its buttons for the next reply in any chat of an owner."""
     buttons = json.dumps([[asdict(button) for button in row] for row in line.keyboard], ensure_ascii=False)
     await connection.execute(
         "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, present())", (owner_id, line.text, buttons)

@@ -1,8 +1,8 @@
-"""Private talks: from /private to /new memory is read, and what is said is in no file.
+"""Private talks: from /private to /new, messages are stored only in memory.
 
-It is held in a database of the same schema in memory, which ends with the process. So nothing that reads the file (the
-search index, consolidation, an export, a backup) can find it, and nothing has to be taken out of it. The file knows
-only that a session is private (`sessions.private`), and of its mail the numbers, so that an update counts once.
+They are in a database with the same schema, which is lost when the process ends. So search, consolidation, exports and
+backups, which read the file, never see them. The file only stores that a session is private (`sessions.private`) and
+the ids of its updates, so that no update is handled twice.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from memory.store.entry_rows import owner_number
+from memory.store.entry_rows import get_or_create_owner_id
 
 if TYPE_CHECKING:
     from memory.store.database import Database
 
 FIRST_ID = 10**9
-"""The numbers of what is held in memory begin here. No file gets that far: each would be a message or a reply."""
+"""First id of rows in memory. It is larger than any id in the file, so an id tells the database."""
 NUMBERED = ("conversations", "turns", "messages", "markers", "media", "media_parts", "outbox")
 EMPTY = "{}"
-"""The payload that the file has of an update that was sent in private, or that was forgotten."""
+"""Payload in the file of an update that was private or forgotten."""
 
 
 class PrivateTalks:
-    """The sessions that are private, and the database in memory that holds what is said there."""
-
     def __init__(self, file: Database) -> None:
         self._file = file
         self._memory: Database | None = None
@@ -34,28 +32,28 @@ class PrivateTalks:
         self._making = asyncio.Lock()
 
     async def database_of(self, session_id: str) -> Database:
-        """The database of a session: the file, or memory while it is private."""
+        """Return the database for a session: the one in memory while it is private, else the file."""
         return await self.memory() if session_id in await self._known() else self._file
 
     def database_with(self, row_id: int) -> Database:
-        """Where the row of a number stands, of those tables that are NUMBERED."""
+        """Return the database that has a row of one of the NUMBERED tables."""
         return self._memory if row_id >= FIRST_ID and self._memory is not None else self._file
 
     def databases(self) -> list[Database]:
         return [self._file] if self._memory is None else [self._file, self._memory]
 
     async def begin(self, session_id: str) -> None:
-        """Write nothing of a session to the file from now on, until `end`."""
+        """Store the messages of a session only in memory from now on, until `end`."""
         sessions = await self._known()
         await self._file.write("UPDATE sessions SET private = 1 WHERE id = ?", (session_id,))
         sessions.add(session_id)
         await self._open(session_id)
 
     async def end(self, session_id: str) -> frozenset[int]:
-        """Delete all that was said in a private talk, and store in the file what is said from now on.
+        """Delete the messages of a private talk and store later ones in the file again.
 
-        The inbox ids of what /stop held back there, which no turn is to answer any more. A reply that is still being
-        sent is held until it is.
+        A reply that is still being sent stays until then. Return the inbox ids of messages that /stop held back, which
+        must not be answered any more.
         """
         memory = await self.memory()
         of_session: dict[str, object] = {"session": session_id, "empty": EMPTY}
@@ -70,10 +68,10 @@ class PrivateTalks:
                 await connection.execute(statement, of_session)
         (await self._known()).discard(session_id)
         self._interrupted.discard(session_id)
-        # deleted last: since `discard` nobody is led to memory any more
+        # Last, since after `discard` no caller gets the database in memory.
         async with memory.transaction() as connection:
             for statement in (
-                "DELETE FROM sessions WHERE id = :session",  # with its conversations and media
+                "DELETE FROM sessions WHERE id = :session",  # Cascades to its conversations and media.
                 "DELETE FROM inbox WHERE session_id = :session",
                 "DELETE FROM outbox WHERE session_id = :session AND state <> 'waiting'",
             ):
@@ -81,7 +79,7 @@ class PrivateTalks:
         return frozenset(int(row[0]) for row in held)
 
     async def was_interrupted(self, session_id: str) -> bool:
-        """Whether a restart has lost a private talk; true once."""
+        """Return True, once, if a restart has lost a private talk of the session."""
         await self._known()
         if session_id not in self._interrupted:
             return False
@@ -89,7 +87,7 @@ class PrivateTalks:
         return True
 
     async def reload(self) -> None:
-        """After a session got another id: its private messages are lost, and it stays private."""
+        """Read the private sessions again after one got another id. Its messages are lost, and it stays private."""
         self._sessions = None
         await self._known()
 
@@ -98,7 +96,7 @@ class PrivateTalks:
             if self._memory is None:
                 memory = await self._file.in_memory()
                 async with memory.transaction() as connection:
-                    # AUTOINCREMENT continues from these, so that a number tells which database its row is in
+                    # AUTOINCREMENT continues from these.
                     await connection.executemany(
                         "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [(name, FIRST_ID) for name in NUMBERED]
                     )
@@ -114,7 +112,7 @@ class PrivateTalks:
             if self._sessions is None:
                 rows = await self._file.rows("SELECT id FROM sessions WHERE private")
                 private = {row["id"] for row in rows}
-                # private at the first look means from before the restart, which has lost what was said there
+                # These were private before the restart, which has lost their messages.
                 for session_id in private:
                     if await self._open(session_id):
                         self._interrupted.add(session_id)
@@ -122,7 +120,7 @@ class PrivateTalks:
         return self._sessions
 
     async def _open(self, session_id: str) -> bool:
-        """Begin a conversation in memory, beside the one in the file that it goes on with; False: it is there."""
+        """Create the session and a conversation in memory. Return False if it exists there."""
         columns = "id, channel, chat_id, thread_id, owner, created_at, updated_at"
         row = await self._file.row(f"SELECT {columns} FROM sessions WHERE id = ?", (session_id,))
         if row is None:
@@ -134,6 +132,6 @@ class PrivateTalks:
             if made.rowcount > 0:
                 await connection.execute(
                     "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",
-                    (session_id, await owner_number(connection, row["owner"]), row["updated_at"]),
+                    (session_id, await get_or_create_owner_id(connection, row["owner"]), row["updated_at"]),
                 )
         return made.rowcount > 0

@@ -1,6 +1,6 @@
-"""What the database holds: `schema.sql`, and the migrations that later versions add to it.
+"""The schema of the database: `schema.sql` and the migrations since.
 
-A migration that was released is never changed; what the store needs next is a new one at the end.
+Never change a migration that was released. Append a new one.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from importlib.resources import files
 Migration = tuple[str, ...]
 
 FIRST_FORMAT = 46
-"""The format of `schema.sql`. Those before it were never released.
+"""The format of `schema.sql`. Earlier ones were never released.
 
-Its last table is no view: SQLite's integrity check of versions before 3.42 looks for loose pages only then.
+Its last statement must create a table, not a view. Otherwise SQLite's integrity check before version 3.42 doesn't find
+stray pages.
 """
 MIGRATIONS: tuple[Migration, ...] = (
-    # 47: what a model's provider wants back with an answer, as JSON; of which model without tools a chat was told
+    # 47: the provider's data to send back with an answer, as JSON. The model without tools that a chat was notified of.
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
-    # 48: the cost of a call as the provider tells it; `cost` is computed from its tokens
+    # 48: the cost of a call as reported by the provider. `cost` is computed from its tokens.
     ("ALTER TABLE usage ADD COLUMN told_cost REAL",),
-    # 49: how long a memory matters (`Nature`); states that the weekly tidying had archived as faded come back
+    # 49: how long a memory matters (`Nature`). States that the weekly consolidation had archived are restored.
     (
         "ALTER TABLE entries ADD COLUMN nature TEXT NOT NULL DEFAULT 'state'",
         "CREATE INDEX entries_on_page ON entries (owner_id) WHERE line IS NOT NULL OR nature = 'vital'",
         "UPDATE entries SET archived_at = NULL WHERE archived_at IS NOT NULL AND superseded_by IS NULL",
     ),
-    # 50: words that are forgotten, by their place in a message. through: the newest message by then; batch: the change
-    # that has marked them, whose undo takes that back
+    # 50: positions of forgotten words in messages. `through` is the newest message at that time, `batch` the
+    # marking change, which removes the mark when it is undone.
     (
         """CREATE TABLE forgotten (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -44,18 +45,18 @@ MIGRATIONS: tuple[Migration, ...] = (
 )""",
         "CREATE INDEX forgotten_of_owner ON forgotten (owner_id)",
     ),
-    # 51: the name that a member of a group is logged under, as it is written, whatever they call themselves later
+    # 51: the name under which a member of a group is logged, which doesn't follow later changes of their name.
     ("ALTER TABLE speakers ADD COLUMN name TEXT",),
 )
-"""The migrations to the formats after it, in order. Each is a list of statements that run in one transaction."""
+"""Statements of each migration after FIRST_FORMAT, in order."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
 
 REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)
-"""Makes the search index anew; follows every change of what memory/text/words.py makes of a text."""
+"""Rebuilds the search index. Every change of the output of memory/text/words.py needs this as a migration."""
 INDEXES = ("search", "search_parts")
-"""The tables of FTS5: of entries and messages, and of the parts of documents."""
+"""The FTS5 tables: for entries and messages, and for parts of documents."""
 PART_BITS = 40
-"""A row of the search index is its owner's number, shifted by so many bits, and its own."""
+"""The row number in the search index is the owner's id, shifted by this number of bits, plus the row's own number."""
 
 
 @cache
@@ -64,7 +65,7 @@ def schema() -> Migration:
     started = ""
     for piece in files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").split(";"):
         started += f"{piece};"
-        # a trigger has semicolons of its own: SQLite knows where a statement ends
+        # A trigger contains semicolons, so SQLite decides where a statement ends.
         if sqlite3.complete_statement(started):
             statements.append(started)
             started = ""
@@ -72,7 +73,7 @@ def schema() -> Migration:
 
 
 def unreadable(name: str, version: int, newest: int = NEWEST_FORMAT) -> str | None:
-    """Why a program that knows formats up to `newest` can't use `name` of format `version`; None: it can."""
+    """Explain why a database with format `version` can't be used by a program for `newest`. Return None if it can."""
     if version > newest:
         return (
             f"{name} was written by a newer Mneme (format {version}, this one knows {newest}): upgrade Mneme, or "

@@ -1,4 +1,4 @@
-"""What narrows a search: scopes, the paths that a memory is about as a glob pattern (S4), and tags."""
+"""Search filters: scopes, which are glob patterns of the paths that a memory is about (S4), and tags."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from config.texts import _, number
 from memory.errors import MemoryRefused
 from memory.messages import storable
 
-LONGEST_SCOPE = 200
-LONGEST_PATH = 1_000
-"""Characters of a path that is matched; a longer one lies in no scope."""
+MAX_SCOPE_CHARS = 200
+MAX_PATH_CHARS = 1_000
+"""Longer paths match no pattern."""
 _WILD = frozenset("*?[")
 
 
 def usable_scope(scope: str | None) -> str | None:
-    """`scope` as it is stored; None for an empty one. Raises MemoryRefused for what is no pattern of paths."""
+    """Return a scope as it is stored, or None if it is empty. Raise MemoryRefused if it is not a path pattern."""
     pattern = _plain(storable(scope or ""))
     if not pattern:
         return None
-    if len(pattern) > LONGEST_SCOPE:
+    if len(pattern) > MAX_SCOPE_CHARS:
         raise MemoryRefused(
             _(
                 "A scope has at most {most} characters, and this one has {has}.",
-                most=LONGEST_SCOPE,
+                most=MAX_SCOPE_CHARS,
                 has=number(len(pattern)),
             )
         )
@@ -41,18 +41,18 @@ def usable_scope(scope: str | None) -> str | None:
 
 
 def scope_matches(scope: str | None, path: str) -> bool:
-    """Whether a path lies in a scope. A scope that is no pattern matches only itself; none at all, nothing."""
+    """Return True if a path matches a scope. An invalid pattern matches only itself, an empty one nothing."""
     pattern, plain = _plain(scope or ""), _plain(path)
-    if not pattern or len(pattern) > LONGEST_SCOPE or len(plain) > LONGEST_PATH:
+    if not pattern or len(pattern) > MAX_SCOPE_CHARS or len(plain) > MAX_PATH_CHARS:
         return bool(pattern) and plain == pattern
     return plain == pattern or _lies_in(plain, pattern)
 
 
 def _lies_in(path: str, pattern: str) -> bool:
-    """Whether `pattern` is one of `path`: `**` stands for any number of folders, all else for a part of one name."""
-    # part by part: as one regular expression `**/a/**/a/**/a/**/b` takes seconds
+    """Match a path: `**` matches any number of folders, other wildcards a part of one name."""
+    # Name by name: a single regular expression for `**/a/**/a/**/a/**/b` takes seconds.
     parts = path.rstrip("/").split("/")
-    # how many parts of the path the pattern may have consumed so far
+    # The possible numbers of path names that the pattern has consumed so far.
     reached = {0}
     for name in pattern.rstrip("/").split("/"):
         if name == "**":
@@ -65,7 +65,7 @@ def _lies_in(path: str, pattern: str) -> bool:
 
 
 def _fits(part: str, name: str) -> bool:
-    # most names are no patterns, and to make one ready takes most of the time
+    # Most names have no wildcards, and compiling a pattern is slow.
     return part == name or (not _WILD.isdisjoint(name) and fnmatchcase(part, name))
 
 
@@ -77,11 +77,11 @@ def _plain(path: str) -> str:
 
 
 def _is_closed(pattern: str) -> bool:
-    """Whether every set of characters that begins in it ends in it."""
+    """Return True if all brackets are closed."""
     return "[" not in pattern.rpartition("]")[2] and "]" not in pattern.partition("[")[0]
 
 
 def has_tags(tags: str | None, target: str) -> bool:
-    """Whether all wanted tags are among an entry's, whatever their case; both are JSON lists."""
+    """Return True if an entry has all wanted tags, ignoring case. Both are JSON lists."""
     there = {tag.casefold() for tag in json.loads(tags or "[]")}
     return all(tag.casefold() in there for tag in json.loads(target))

@@ -1,4 +1,4 @@
-"""Whole copies of a database that others are writing to meanwhile, and what makes sure that they are whole."""
+"""Consistent copies of a database that is in use, and functions that read and check such copies."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy the database, as at one moment, into the new single file `target`, for its owner only. Raises StoreError."""
+    """Copy the last commit of a database into a new file that only its owner can read. Raises StoreError."""
     try:
         target.touch(mode=0o600, exist_ok=False)
         with _opened(target) as there, _opened(source) as here:
-            here.backup(there)  # all pages in one step: nobody's commit comes in between, and nobody waits
+            here.backup(there)  # All pages in one step, so that no commit comes in between.
             there.execute("PRAGMA journal_mode = DELETE")
         sync(target)
     except BaseException as error:
@@ -30,7 +30,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def require_sound(path: Path) -> None:
-    """Raises StoreError for a database that SQLite finds damaged."""
+    """Raise StoreError if SQLite finds the database damaged."""
     with _opened(path) as connection:
         verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if verdict != "ok":
@@ -39,12 +39,12 @@ def require_sound(path: Path) -> None:
         )
 
 
-def local_state(database: Path) -> Path:
-    """Where Litestream keeps what it is about to send, beside a database that it replicates."""
+def litestream_folder(database: Path) -> Path:
+    """Return the folder in which Litestream stores data to send, next to a database that it replicates."""
     return database.with_name(f".{database.name}-litestream")
 
 
-def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
+def count_rows(path: Path, tables: Iterable[str]) -> dict[str, int]:
     with _opened(path) as connection:
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         present = [table for table in tables if table in there]
@@ -52,7 +52,7 @@ def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
 
 
 def file_copies(path: Path) -> Iterator[tuple[str, bytes, int]]:
-    """The copies of files in a database: their names, contents, and times of change in nanoseconds."""
+    """Yield the name, content and modification time in nanoseconds of each file copy in a database."""
     with _opened(path) as connection:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'file_copies'").fetchone():
             yield from connection.execute("SELECT path, content, changed FROM file_copies")
@@ -63,12 +63,12 @@ def format_of(path: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def close_up(path: Path) -> None:
-    """Make the database one file, without a log; a damaged one stays. Raises StoreError while anybody has it open."""
+def merge_write_ahead_log(path: Path) -> None:
+    """Merge the write-ahead log into the database file. Raise StoreError if another process has the database open."""
     try:
         with _opened(path) as connection:
             connection.execute("PRAGMA busy_timeout = 0")
-            # leaving WAL mode needs the database alone, and removes the log
+            # Leaving WAL mode removes the log and requires exclusive access.
             connection.execute("PRAGMA journal_mode = DELETE")
     except StoreError as error:
         if result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -76,7 +76,7 @@ def close_up(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have the disk keep a file, or the names in a folder, also over a power cut."""
+    """Flush a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,1 +1,1 @@
-"""Taking memory along: backup and restore, export and import, in one kind of archive."""
+"""Backup and restore, export and import, and the replica."""

@@ -1,8 +1,8 @@
-"""The file, or the folder, that a backup and an export are: parts under names, and a manifest that says what they hold.
+"""The archive format of backups and exports: a zip file or folder with named parts and a manifest.
 
-A backup holds the database as it is, the Markdown files and the skills; an export the rows of its tables as JSON lines,
-the Markdown files, and the entries for people to read. Whoever reads one may have got it from anybody, so no name in it
-is trusted, and of a backup nothing before it was compared with the manifest.
+A backup contains the database file, the Markdown files and the skills. An export contains the rows of the tables as
+JSON lines, the Markdown files, and the entries as readable text. Archives may come from anyone, so no name in them is
+trusted, and the parts of a backup are compared with the manifest before they are used.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from typing import Self
 
 Source = Path | zipfile.Path
-"""A folder of an archive, and what is in it."""
+"""An open archive or a path in it."""
 
 MANIFEST = "manifest.json"
 DATABASE = "mneme.db"
 FILES = "memory"
 SKILLS = "skills"
 FOLDERS = (FILES, SKILLS)
-"""The folders of a backup, by their names in it and in the data directory."""
-_MANIFEST_LIMIT = 64 * 1024 * 1024
-_CHUNK = 1024 * 1024
-# zip knows no earlier time, and none is told
+"""The folders of a backup. They have the same names in the data directory."""
+_MAX_MANIFEST_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+# The earliest time of the zip format, so that equal contents make equal files.
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENTRY_MARK = b"PK\x01\x02"
 BROKEN_ZIP = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What reading a damaged, encrypted or exotic zip file raises."""
+"""The exceptions of reading a damaged, encrypted or unusual zip file."""
 
 
 class TooLarge(StoreError):
-    """An archive does not fit where it is to go."""
+    """An archive exceeds the size limit."""
 
 
 class Part(BaseModel):
@@ -56,22 +56,22 @@ class Part(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an archive holds. An export names neither parts nor time, so that two exports of the same are the same."""
+    """The contents of an archive. Exports have no times, so that equal contents make equal exports."""
 
     model_config = ConfigDict(frozen=True)
 
     archive: Literal[1] = 1
-    made_at: str | None = None  # of a backup only
-    schema_version: NonNegativeInt  # the format of the database that it comes from
-    rows: dict[str, NonNegativeInt]  # by table
-    files: dict[str, Part] = {}  # of a backup only, since people may edit an export
+    made_at: str | None = None  # only in a backup
+    schema_version: NonNegativeInt  # the format of the source database
+    rows: dict[str, NonNegativeInt]  # number of rows by table
+    files: dict[str, Part] = {}  # only in a backup, since people may edit an export
 
 
 class Target(Protocol):
-    """Where an archive is written to. Parts are written one after another."""
+    """The destination of an archive. Parts are written one after another."""
 
     def append(self, name: str, lines: Iterable[str]) -> None:
-        """Add lines to the part of that name, which is the one that was written last or a new one."""
+        """Append lines to the current part, or begin a new one if the name differs."""
 
     def put(self, name: str, content: bytes) -> None:
         """Write a whole part."""
@@ -95,17 +95,17 @@ class FolderTarget:
 
 
 class ZipTarget:
-    """Writes a zip file, of at most so many bytes where that is said; it ends with the context."""
+    """A zip file of at most `max_bytes`. Closing the context completes it."""
 
-    def __init__(self, file: IO[bytes], most: int | None = None) -> None:
+    def __init__(self, file: IO[bytes], max_bytes: int | None = None) -> None:
         self._file = file
-        self._most = most
+        self._max_bytes = max_bytes
         self._archive = zipfile.ZipFile(file, "w")
         self._name = ""
         self._entry: IO[bytes] | None = None
 
     def append(self, name: str, lines: Iterable[str]) -> None:
-        """Add lines to the part of that name. Raises TooLarge."""
+        """Append lines to a part. Raises TooLarge."""
         if self._entry is None or name != self._name:
             self._begin(name)
         assert self._entry is not None, "it was begun"  # noqa: S101  # states what _begin does
@@ -114,7 +114,6 @@ class ZipTarget:
         self._check()
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a whole part. Raises TooLarge."""
         self._finish()
         self._archive.writestr(_entry(name), content)
         self._check()
@@ -130,7 +129,7 @@ class ZipTarget:
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        """Write the file's end, whatever there is of it. Raises TooLarge."""
+        """Write the directory of the zip file. Raises TooLarge."""
         self._finish()
         self._archive.close()
         if failure is None:
@@ -138,7 +137,7 @@ class ZipTarget:
 
     def _begin(self, name: str) -> None:
         self._finish()
-        # what is written as a stream may grow beyond 4 GB, which its header must allow for
+        # The header must allow for more than 4 GB, since the size of a stream is unknown.
         self._entry, self._name = self._archive.open(_entry(name), "w", force_zip64=True), name
 
     def _finish(self) -> None:
@@ -147,16 +146,16 @@ class ZipTarget:
             self._entry = None
 
     def _check(self) -> None:
-        if self._most is not None and self._file.tell() > self._most:
-            raise TooLarge(f"The export has more than {self._most:,} bytes.")
+        if self._max_bytes is not None and self._file.tell() > self._max_bytes:
+            raise TooLarge(f"The export has more than {self._max_bytes:,} bytes.")
 
 
 @contextlib.contextmanager
-def opened(path: Path, *, most_parts: int | None = None, most_bytes: int | None = None) -> Iterator[Source]:
-    """An archive to read, within limits. Raises StoreError for links, pipes and names that lead elsewhere."""
+def opened(path: Path, *, max_parts: int | None = None, max_bytes: int | None = None) -> Iterator[Source]:
+    """Open an archive. Raise StoreError for links, pipes, paths that lead outside, and exceeded limits."""
     if not path.is_file():
         for child in path.rglob("*"):
-            # a link would bring in a file from elsewhere, a pipe never ends
+            # A link could include a file from elsewhere, and a pipe never ends.
             if child.is_symlink() or not (child.is_file() or child.is_dir()):
                 raise StoreError(f"{child} is no file of an export: nothing was changed; remove it if you know it.")
         yield path
@@ -167,13 +166,13 @@ def opened(path: Path, *, most_parts: int | None = None, most_bytes: int | None 
             for part in parts:
                 if not (is_plain(part) and stays_inside(part.filename)):
                     raise StoreError(f"{path} is refused: {part.filename!r} in it is a link or leads elsewhere.")
-            too_many = most_parts is not None and len(parts) > most_parts
-            too_large = most_bytes is not None and sum(part.file_size for part in parts) > most_bytes
+            too_many = max_parts is not None and len(parts) > max_parts
+            too_large = max_bytes is not None and sum(part.file_size for part in parts) > max_bytes
             if len({part.filename for part in parts}) < len(parts) or too_many or too_large:
                 raise StoreError(f"{path} is refused: it holds more than an export can, or something twice.")
             yield zipfile.Path(archive)
     except (*BROKEN_ZIP, OSError) as error:
-        # a damaged directory sends the reader to a place before the file, which the system calls an invalid argument
+        # A damaged directory makes the reader seek before the start of the file, which is EINVAL.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise StoreError(f"{path} is damaged, or no file of Mneme ({error}): nothing was changed.") from error
@@ -187,14 +186,14 @@ def _zip_file(path: Path) -> zipfile.ZipFile:
 
 
 def read_manifest(path: Path, source: Source) -> Manifest:
-    """What an archive says it holds. Raises StoreError where it says nothing that can be read."""
+    """Read an archive's manifest. Raise StoreError if it is missing or invalid."""
     place = source / MANIFEST
     if not place.is_file():
         raise StoreError(f"{path} holds no whole backup or export: name what `mneme backup` or `mneme export` wrote.")
     try:
         with place.open("rb") as file:
-            text = file.read(_MANIFEST_LIMIT + 1)
-        if len(text) > _MANIFEST_LIMIT:
+            text = file.read(_MAX_MANIFEST_BYTES + 1)
+        if len(text) > _MAX_MANIFEST_BYTES:
             raise StoreError(f"{path} is damaged (its manifest is too large): nothing was changed.")
         return Manifest.model_validate_json(text)
     except ValidationError as error:
@@ -202,7 +201,7 @@ def read_manifest(path: Path, source: Source) -> Manifest:
 
 
 def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
-    """Raises StoreError unless a backup holds just what its manifest lists, where it belongs."""
+    """Raise StoreError unless a backup contains exactly the parts in its manifest, in the expected folders."""
     names = set(parts_in(source)) - {MANIFEST}
     odd = next(
         (name for name in manifest.files if name != DATABASE and not name.startswith(tuple(f"{f}/" for f in FOLDERS))),
@@ -213,14 +212,14 @@ def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
 
 
 def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None = None) -> None:
-    """Write a backup's parts under `folder`, or only compare them. Raises StoreError for one that is not as listed."""
+    """Extract a backup into `folder`, or only verify it. Raise StoreError if a part differs from the manifest."""
     for name, part in manifest.files.items():
         target = None if folder is None else folder / name
         if target is not None:
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             target.touch(mode=0o600, exist_ok=False)
         with (source / name).open("rb") as read, target.open("wb") if target else contextlib.nullcontext() as written:
-            # what claims to be small and unpacks to a whole disk is left at the size it claims
+            # Stop at the listed size, so that a zip bomb can't fill the disk.
             found = _copied(read, written, part.size)
             if written is not None:
                 written.flush()
@@ -239,15 +238,15 @@ def parts_in(source: Source, name: str = "") -> Iterator[str]:
 
 
 def stays_inside(name: str) -> bool:
-    """Whether a name leads to where it is unpacked and nowhere else, on any system."""
+    """Return True if a path stays inside of the target folder on any system."""
     parts = PurePosixPath(name).parts
     plain = bool(parts) and "/".join(parts) == name and not name.startswith("/")
     return plain and not any(part == ".." or "\\" in part or "\0" in part for part in parts)
 
 
-def _copied(source: IO[bytes], target: IO[bytes] | None, most: int | None = None) -> Part:
+def _copied(source: IO[bytes], target: IO[bytes] | None, max_bytes: int | None = None) -> Part:
     digest, size = hashlib.sha256(), 0
-    while (most is None or size <= most) and (chunk := source.read(_CHUNK)):
+    while (max_bytes is None or size <= max_bytes) and (chunk := source.read(_CHUNK_BYTES)):
         size += len(chunk)
         digest.update(chunk)
         if target is not None:
@@ -256,7 +255,7 @@ def _copied(source: IO[bytes], target: IO[bytes] | None, most: int | None = None
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """An entry to write, readable for its owner only."""
+    """Return a new entry that only its owner can read."""
     entry = zipfile.ZipInfo(name, _EARLIEST)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = (stat.S_IFREG | 0o600) << 16
@@ -264,7 +263,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def is_plain(entry: zipfile.ZipInfo) -> bool:
-    """Whether an entry is a file, not a link or a device, and compressed as usual.
+    """Return True if an entry is a regular file with a common compression.
 
     LZMA may ask for gigabytes of memory to unpack a few bytes.
     """
@@ -272,12 +271,12 @@ def is_plain(entry: zipfile.ZipInfo) -> bool:
 
 
 def count_entries(file: IO[bytes]) -> int:
-    """Count the entries of a zip file before it is opened: each takes a kilobyte of memory then.
+    """Count the entries of a zip file before it is opened, since each takes a kilobyte of memory then.
 
-    The result is never too low. Bytes that look like an entry, as in a zip file inside of it, count too.
+    The result may be too high, for example because of zip files inside of it, but never too low.
     """
     count, end = 0, b""
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(_CHUNK_BYTES):
         count += (end + chunk).count(_ENTRY_MARK)
         end = chunk[1 - len(_ENTRY_MARK) :]
     file.seek(0)

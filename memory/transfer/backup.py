@@ -1,4 +1,4 @@
-"""Backups: everything that is remembered in one file, made while the bot runs and checked before it counts."""
+"""Backups: all memory in one verified file, written while the bot runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
 from memory.files.markdown import locked
-from memory.store.snapshots import copy_database, counted, format_of, require_sound, sync
+from memory.store.snapshots import copy_database, count_rows, format_of, require_sound, sync
 from memory.transfer.archive import (
     DATABASE,
     FILES,
@@ -35,7 +35,7 @@ SUFFIX = ".zip"
 
 
 class Backup:
-    """Backs up the installation with the given database and the given folder of Markdown files; skills lie beside."""
+    """Backs up an installation: its database, its folder of Markdown files and the skills next to it."""
 
     def __init__(self, database: Path, files: Path, clock: Clock) -> None:
         self._database = database
@@ -44,10 +44,10 @@ class Backup:
         self._clock = clock
 
     def write(self, target: Path) -> Manifest:
-        """Write a backup to `target`, which appears whole or not at all; what it holds. Raises StoreError.
+        """Write a backup to `target` atomically and return its manifest. Raises StoreError.
 
-        The database is as it was at one moment; the Markdown files are copied right after it. An earlier backup
-        is replaced, any other file is not.
+        The database is a consistent snapshot. The Markdown files are copied right after it. An existing backup is
+        replaced, but no other file.
         """
         self.require_place(target)
         try:
@@ -56,7 +56,7 @@ class Backup:
                 made = Path(name) / "archive"
                 manifest = self._write(made, Path(name) / DATABASE)
                 sync(made)
-                # read back and compared before it takes its place
+                # Verify it before the rename.
                 with opened(made) as source:
                     require_listed(made, source, manifest)
                     extract(made, source, read_manifest(made, source))
@@ -69,20 +69,23 @@ class Backup:
         return manifest
 
     def rotate(self, folder: Path, keep: int) -> tuple[Path, int]:
-        """Write a backup named after the moment and remove all but the newest `keep`; it, and how many went."""
+        """Write a backup with the current time in its name and delete all but the newest `keep`.
+
+        Return its path and the number of deleted backups.
+        """
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
         target = folder / f"{PREFIX}{moment}{SUFFIX}"
         for leftover in folder.glob(f".{PREFIX}*{SUFFIX}.*"):
-            shutil.rmtree(leftover, ignore_errors=True)  # of a backup that was killed
+            shutil.rmtree(leftover, ignore_errors=True)  # Left by a killed process.
         self.write(target)
-        # names sort as the moments do; nothing else in the folder is touched
+        # The names sort chronologically. Other files in the folder stay.
         former = sorted(folder.glob(f"{PREFIX}[0-9]*T[0-9]*Z{SUFFIX}"))[:-keep]
         for path in former:
             path.unlink()
         return target, len(former)
 
     def require_place(self, target: Path) -> None:
-        """Raises StoreError where a backup can't be written to `target`; another backup may be there."""
+        """Raise StoreError if a backup can't be written to `target`. An existing backup there is fine."""
         if not self._database.is_file():
             raise StoreError(f"There is no {self._database} to back up: set MNEME_DATA_DIR, or start the bot first.")
         if any(target.resolve().is_relative_to(folder.resolve()) for folder in (self._files, self._skills)):
@@ -110,13 +113,13 @@ class Backup:
             for folder, named in ((self._files, FILES), (self._skills, SKILLS)):
                 for path in _visible(folder):
                     name = (Path(named) / path.relative_to(folder)).as_posix()
-                    # no line of a note is torn
+                    # Locked, so that no line is copied in part.
                     with locked(path) if named == FILES else nullcontext(), path.open("rb") as text:
                         parts[name] = target.copy(name, text)
             manifest = Manifest(
                 made_at=now_text(self._clock),
                 schema_version=format_of(copy),
-                rows=counted(copy, TABLES),
+                rows=count_rows(copy, TABLES),
                 files=parts,
             )
             target.put(MANIFEST, manifest.model_dump_json(indent=1).encode())
@@ -124,7 +127,7 @@ class Backup:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """The files that people see; names with a dot in front are locks and half-written ones."""
+    """Yield the visible files. Hidden ones are locks and unfinished writes."""
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.is_file() and not hidden:
@@ -132,7 +135,7 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 
 def manifest_of(backup: Path) -> Manifest:
-    """What a backup says it holds. Raises StoreError for what is none."""
+    """Read the manifest of a backup. Raise StoreError if the file is not a backup."""
     with opened(backup) as source:
         manifest = read_manifest(backup, source)
         require_listed(backup, source, manifest)

@@ -1,4 +1,4 @@
-"""Taking memory along: everything as Markdown for people and JSON lines for machines."""
+"""Export of memory: Markdown for people and JSON lines for machines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TABLES: dict[str, str | None] = {
     "forgotten": _OF_OWNER,
     "usage": _OF_SESSION,
     "inbox": _OF_SESSION,
-    # a chat can have changed its owner: the reply belongs to whom its turn belongs to
+    # By the turn, since the owner of a chat may have changed.
     "outbox": f"turn_id IN (SELECT id FROM turns WHERE {_OF_CONVERSATION}) OR turn_id IS NULL AND {_OF_SESSION}",
     "notices": _OF_OWNER,
     "reminders": _OF_OWNER,
@@ -55,8 +55,10 @@ TABLES: dict[str, str | None] = {
     "members": None,
     "family": None,
 }
-"""Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one
-owner's; None: only in an export of all."""
+"""The exported tables in the order of their references, with an SQL condition for the rows of one owner.
+
+Tables with None are only in a full export.
+"""
 
 _ORDER = {
     "names": "owner_id, key",
@@ -65,25 +67,26 @@ _ORDER = {
     "members": "channel, user_id",
     "family": "owner",
 }
-BATCH = 1_000
-"""Rows that are in memory at a time."""
-# A role, a state, a moment: most columns of most rows, and never a secret
+BATCH_ROWS = 1_000
+# Roles, states and times are most of the values and never secrets.
 _PLAIN = re.compile(r"[a-z]{1,12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 class Portable:
-    """Exports an installation's memory. `root` is the folder of the Markdown files."""
+    """Exports the memory of an installation. `root` is the folder of the Markdown files."""
 
     def __init__(self, database: Database, root: Path) -> None:
         self._database = database
         self._root = root
 
     async def export(self, folder: Path, owner: str | None = None, *, with_secrets: bool = False) -> int:
-        """Write everything, or everything of one owner, into `folder`, which must not hold anything yet.
+        """Export everything, or one owner's memory, into an empty folder. Return the number of rows. Raises StoreError.
 
-        `rows/TABLE.jsonl` has one row a line; `memory/` has the Markdown files as they are; `entries/` has the
-        entries for people, one file a kind. with_secrets: keys and passwords in what was said are written too; else
-        each is `[secret]`. Returns the number of rows. Raises StoreError.
+        `rows/TABLE.jsonl` has one row per line, `memory/` the Markdown files, and `entries/` the entries as readable
+        text, one file per kind.
+
+        Args:
+            with_secrets: Include keys and passwords in texts, instead of `[secret]`.
         """
         if owner is not None and not await self._database.value("SELECT 1 FROM owners WHERE name = ?", (owner,)):
             raise StoreError(f"There is nothing of {owner}: name an owner as `mneme memory list` shows it.")
@@ -95,11 +98,11 @@ class Portable:
             raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
         return rows
 
-    async def zipped(self, owner: str, most: int) -> bytes:
-        """One owner's memory without secrets as a zip to import, never on disk. Raises TooLarge and StoreError."""
+    async def zipped(self, owner: str, max_bytes: int) -> bytes:
+        """Return one owner's export as a zip file without secrets, made in memory. Raises TooLarge and StoreError."""
         file = io.BytesIO()
         try:
-            with ZipTarget(file, most) as target:
+            with ZipTarget(file, max_bytes) as target:
                 await self._write(target, owner, with_secrets=False)
         except OSError as error:
             raise StoreError(
@@ -117,7 +120,7 @@ class Portable:
             await _write_for_people(connection, target, owner)
         part = folder_name(owner) if owner is not None else ""
         await asyncio.to_thread(_write_files, self._root / part, f"{FILES}/{part}".rstrip("/"), target, with_secrets)
-        # last, so that an export without it is not whole
+        # Last, so that an incomplete export has no manifest.
         manifest = Manifest(schema_version=NEWEST_FORMAT, rows=counts)
         await asyncio.to_thread(target.put, MANIFEST, manifest.model_dump_json(exclude_defaults=True).encode())
         return sum(counts.values())
@@ -145,13 +148,13 @@ async def _write_rows(
 
 
 def _lines(rows: Iterable[sqlite3.Row], *, with_secrets: bool) -> Iterator[str]:
-    """The lines of rows, made where they are written: to look for secrets takes long, and chats go on meanwhile."""
+    """Yield rows as JSON. Masking secrets is slow, so this runs in the thread that writes them."""
     for row in rows:
         yield json.dumps(dict(row) if with_secrets else _masked(dict(row)), ensure_ascii=False)
 
 
-def _masked(value: object) -> Any:  # the same type of value as it is given
-    """A row's value without secrets, also in the JSON that a column holds."""
+def _masked(value: object) -> Any:  # The type of the value.
+    """Mask the secrets in a value, also in columns with JSON."""
     if isinstance(value, dict):
         return {key: _masked(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -166,7 +169,7 @@ def _masked(value: object) -> Any:  # the same type of value as it is given
     return without_secrets(value)
 
 
-def _write_files(folder: Path, name: str, target: Target, with_secrets: bool) -> None:  # of a thread
+def _write_files(folder: Path, name: str, target: Target, with_secrets: bool) -> None:
     if not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
@@ -185,10 +188,10 @@ def _without_secrets(path: Path) -> bytes:
 
 
 async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
-    """The rows in batches; an empty one when there are none, so that every table has its file."""
-    rows = list(await cursor.fetchmany(BATCH))
+    """Yield rows in batches, at least an empty one, so that every table has a file."""
+    rows = list(await cursor.fetchmany(BATCH_ROWS))
     yield rows
-    while rows := list(await cursor.fetchmany(BATCH)):
+    while rows := list(await cursor.fetchmany(BATCH_ROWS)):
         yield rows
 
 
@@ -220,15 +223,13 @@ def _name_for_people(row: sqlite3.Row) -> str:
 def _make_empty(folder: Path, root: Path) -> None:
     if folder.resolve().is_relative_to(root.resolve()):
         raise StoreError(f"{folder} is inside of what is exported: name a folder elsewhere.")
-    # what is remembered is nobody else's to read
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(folder.iterdir()):
         raise StoreError(f"{folder} is not empty: name a new folder.")
-    folder.chmod(0o700)  # it may have been there, open to others
+    folder.chmod(0o700)  # An existing folder may have been readable by others.
 
 
 def make_private(folder: Path) -> None:
-    """Close a tree to others, whatever the modes of what was copied there."""
     for path in (folder, *folder.rglob("*")):
         if path.exists():
             path.chmod(0o700 if path.is_dir() else 0o600)

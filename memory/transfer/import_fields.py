@@ -1,8 +1,8 @@
-"""What an import takes, table by table, and what each field of a row may be.
+"""Validation of the rows of an import.
 
-An export is a file like any other: somebody else can have written it. So only memory and the log are taken, and no
-field goes into the database that this program could not have written there itself: by its name, or else by the type
-that the schema gives it. What the schema's own constraints refuse is refused by them.
+An export may have been written by anyone. So only memory and the log are imported, and each field must have a value
+that this program could have written itself, which is checked by its name or its type in the schema. The schema's own
+constraints apply too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory.errors import StoreError
 from memory.log.sessions import SHARED_OWNER, Address
 from memory.messages import Provenance
 from memory.reminders.reminder import ReminderState
-from memory.reminders.request import LONGEST_TEXT
+from memory.reminders.request import MAX_TEXT_CHARS
 from memory.store.entry import Author, Nature, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Row = dict[str, object]
 Check = Callable[[object], bool]
 Fields = Mapping[str, Mapping[str, Check]]
-"""Of each table that is taken what its fields may hold, by their names."""
+"""The checks of each imported table by field name."""
 
 TAKEN = (
     "owners",
@@ -51,7 +51,7 @@ TAKEN = (
     "forgotten",
     "reminders",
 )
-"""The tables that an import takes, in the order in which rows can refer to each other."""
+"""The imported tables in the order of their references."""
 LEFT_OUT: Mapping[str, str] = {
     "members": "who was let in",
     "family": "who belongs to the family",
@@ -61,25 +61,25 @@ LEFT_OUT: Mapping[str, str] = {
     "preferences": "settings of chats",
     "usage": "figures of use",
 }
-"""What an export has besides, and an import leaves out: it could speak for others, and is no memory."""
+"""Tables of an export that are not imported, since they could grant access or send messages, with descriptions."""
 
-# characters of a content: a message has a million at most, a document two
-_MOST_TEXT = 2_000_000
-# the numbers after it are those of private talks
-_MOST_ID = FIRST_ID - 1
-_MOST_OWNER = (1 << 22) - 1
+# A message has up to a million characters, a document two.
+_MAX_TEXT_CHARS = 2_000_000
+# Higher ids belong to private talks.
+_MAX_ID = FIRST_ID - 1
+_MAX_OWNER_ID = (1 << 22) - 1
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def _text(most: int = _MOST_TEXT, *, least: int = 0) -> Check:
+def _text(max_chars: int = _MAX_TEXT_CHARS, *, min_chars: int = 0) -> Check:
     def check(value: object) -> bool:
-        # half a surrogate pair raises
-        return isinstance(value, str) and least <= len(value) <= most and value.encode() is not None
+        # Half a surrogate pair raises.
+        return isinstance(value, str) and min_chars <= len(value) <= max_chars and value.encode() is not None
 
     return check
 
 
-def _number(first: int = 0, last: int = _MOST_ID) -> Check:
+def _number(first: int = 0, last: int = _MAX_ID) -> Check:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and first <= value <= last
 
 
@@ -108,14 +108,14 @@ def _texts_by_name(value: object) -> bool:
 
 
 _OF_CALL = {"id", "name", "arguments"}
-_NAME, _FLAG = _text(1_000, least=1), _number(0, 1)
+_NAME, _FLAG = _text(1_000, min_chars=1), _number(0, 1)
 _BY_TYPE: Mapping[str, Check] = {"TEXT": _text(), "INTEGER": _number(), "REAL": _real}
 _BY_NAME: Mapping[str, Check] = {
-    "owner_id": _number(1, _MOST_OWNER),
+    "owner_id": _number(1, _MAX_OWNER_ID),
     **dict.fromkeys(("name", "kind", "channel", "chat_id", "owner", "session_id"), _NAME),
     **dict.fromkeys(("trusted", "private", "is_alias", "undone", "unwritten"), _FLAG),
     **dict.fromkeys(("at", "valid_from", "valid_until", "told_for"), _moment),
-    **dict.fromkeys(("before", "after"), _text(8 * _MOST_TEXT)),
+    **dict.fromkeys(("before", "after"), _text(8 * _MAX_TEXT_CHARS)),
     **dict.fromkeys(("tags", "steps"), _json(_list_of(_text()))),
     "priority": _one_of(Priority),
     "nature": _one_of(Nature),
@@ -127,7 +127,7 @@ _BY_NAME: Mapping[str, Check] = {
     "media": _json(_list_of(_number(1))),
     "proposal": lambda value: isinstance(value, str) and Proposal.from_text(value).to_text() == value,
     "size": _number(0, 1 << 50),
-    "text": _text(LONGEST_TEXT, least=1),
+    "text": _text(MAX_TEXT_CHARS, min_chars=1),
     "first": lambda value: isinstance(value, str) and len(value) <= 30 and from_text(value).tzinfo is None,
     "zone": lambda value: isinstance(value, str) and ZoneInfo(value) is not None,
     "days": lambda value: isinstance(value, str) and re.fullmatch(r"(?:[0-6](?:,[0-6]){0,6})?", value) is not None,
@@ -159,8 +159,8 @@ def _or_null(check: Check, *, may_be: bool) -> Check:
 
 
 def checked(fields: Fields, table: str, row: Row) -> Row:
-    """A row as it is taken. Raises StoreError for one that an export of Mneme can't have."""
-    if "private" not in fields[table] and row.get("private") == 0:  # as exports of formats up to 39 say of every row
+    """Return a row as it is imported. Raise StoreError or ValueError if it is invalid."""
+    if "private" not in fields[table] and row.get("private") == 0:  # Exports of formats up to 39 have this column.
         row = {name: value for name, value in row.items() if name != "private"}
     if unknown := ", ".join(sorted(row.keys() - fields[table].keys())):
         raise StoreError(f"The export has {unknown} in {table}: it needs a newer Mneme.")
@@ -177,16 +177,16 @@ def checked(fields: Fields, table: str, row: Row) -> Row:
     if wrong is not None:
         raise ValueError(f"{table}: a row with the {wrong} {str(row.get(wrong))[:50]!r}")
     if table == "sessions":
-        return row | {"activated": None, "private": 0}  # of the last turn, and of what was never in the file
+        return row | {"activated": None, "private": 0}  # Neither applies here.
     if table == "entries":
-        return row | {"shared_at": None, "shared_by": None}  # what is shared here is somebody's act here
+        return row | {"shared_at": None, "shared_by": None}  # People share entries again in this installation.
     return row | _reminder_as_taken(row) if table == "reminders" else row
 
 
 def _fits(check: Check, value: object) -> bool:
     try:
         return check(value)
-    # what its own parser, or the list of zones, refuses
+    # Parsers and the list of time zones raise these.
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
         return False
 
@@ -200,7 +200,7 @@ def _wrong_in_session(row: Row) -> str | None:
 
 
 def _wrong_in_change(fields: Fields, row: Row) -> str | None:
-    """A change of MEMORY.md has its texts; of an entry, what that was before, if anything."""
+    """Check that a change has valid former states, since /undo restores them."""
     before = row.get("before")
     if row.get("entry_id") == 0:
         return None if before is not None and row.get("after") is not None else "before"
@@ -209,7 +209,7 @@ def _wrong_in_change(fields: Fields, row: Row) -> str | None:
 
 
 def _is_snapshot(fields: Fields, change: Row, state: object) -> bool:
-    """Whether a change can be taken back with this: /undo writes each of its fields, by its name, into the entry."""
+    """Return True if a former state is valid. /undo writes its fields into the entry."""
     of_entry, row = fields["entries"], _as_row(_as_row(state).get("row"))
     same = row.get("id") == change.get("entry_id") and row.get("owner_id") == change.get("owner_id")
     has_its_fields = same and row.keys() <= of_entry.keys() and row.keys() >= {"content", "deleted_at", "archived_at"}
@@ -223,7 +223,7 @@ def _as_row(value: object) -> Row:
 
 
 def _reminder_as_taken(row: Row) -> Row:
-    """One whose message was on its way is due again: the message is not taken."""
+    """Return the changed columns of a reminder. It is due again if its message was in the outbox."""
     again = {"state": ReminderState.WAITING.value, "next_at": row.get("told_for")}
     return {"outbox_id": None} | (again if row.get("state") == ReminderState.TELLING else {})
 
@@ -247,4 +247,4 @@ TOGETHER: Mapping[str, str] = {
     " WHERE c.owner_id <> e.owner_id",
     "a change of two memories": "SELECT 1 FROM changes GROUP BY batch HAVING count(DISTINCT owner_id) > 1",
 }
-"""What rows may not be together, each with the query that finds it."""
+"""Inconsistencies between rows, with a query that finds each."""

@@ -1,4 +1,4 @@
-"""Taking memory in: what `mneme export` or /export wrote comes into an empty installation, and nothing else does."""
+"""Import of an export by `mneme export` or /export into an empty installation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.errors import StoreError
 from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
 from memory.transfer.archive import FILES, Manifest, opened, parts_in, read_manifest
-from memory.transfer.exporting import BATCH, make_private
+from memory.transfer.exporting import BATCH_ROWS, make_private
 from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, checked, read_fields
 
 if TYPE_CHECKING:
@@ -28,43 +28,42 @@ if TYPE_CHECKING:
     from memory.transfer.import_fields import Fields
 
 
-MOST_PARTS = 100_000
-MOST_UNPACKED = 4 * 1024**3
-"""Files, and bytes in them, of an export that are taken: what claims more is no export of one's own."""
+MAX_PARTS = 100_000
+MAX_UNPACKED_BYTES = 4 * 1024**3
 MAX_ROW_CHARS = 8 * 1024**2
-"""Characters of one row. A message has a million at most."""
+"""A message has a million characters at most."""
 _MAX_COUNTS_BYTES = 1024**2
 """The size of a file that counts the rows of each table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import has taken. left_out: what else was in the export, each with how much of it."""
+    """The number of imported rows, and descriptions of the parts that were left out."""
 
     rows: int
     left_out: tuple[str, ...] = ()
 
 
 class Importer:
-    """Imports into an installation that holds no memory yet. `root` is the folder of the Markdown files."""
+    """Imports into an empty installation. `root` is the folder of the Markdown files."""
 
     def __init__(self, database: Database, root: Path) -> None:
         self._database = database
         self._root = root
 
     async def run(self, path: Path) -> Imported:
-        """Take memory and log of an export, a folder or a zip file: all of that, or nothing. Raises StoreError."""
-        with opened(path, most_parts=MOST_PARTS, most_bytes=MOST_UNPACKED) as source:
+        """Import an export (a folder or zip file) completely or not at all. Raises StoreError."""
+        with opened(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
             return await self._import(path, source)
 
     async def _import(self, path: Path, source: Source) -> Imported:
         counts = await asyncio.to_thread(_read_contents, path, source)
-        # copied beside their place first, and moved there when all else is done
+        # Copied next to their final place first and renamed at the end.
         files = self._root.with_name(f".{self._root.name}.import")
         try:
             async with self._database.transaction() as connection:
                 await self._require_empty(connection)
-                # entries may refer to entries that come after them
+                # Entries may refer to later ones.
                 await connection.execute("PRAGMA defer_foreign_keys = ON")
                 async with rebuilding(connection):
                     fields = await read_fields(connection)
@@ -100,7 +99,7 @@ async def _import_rows(
 ) -> None:
     count = 0
     rows_left = (checked(fields, table, row) for row in _rows_in(path))
-    while rows := await asyncio.to_thread(lambda: list(itertools.islice(rows_left, BATCH))):
+    while rows := await asyncio.to_thread(lambda: list(itertools.islice(rows_left, BATCH_ROWS))):
         count += len(rows)
         for columns, alike in itertools.groupby(rows, key=tuple):
             places = ", ".join("?" for _ in columns)
@@ -140,7 +139,7 @@ def _former(path: Path, source: Source) -> Manifest | None:
 
 
 def _copy_files(source: Source, target: Path, folders: Iterable[str]) -> int:
-    """Copy the Markdown files that lie in those folders of an export; how many other files there are."""
+    """Copy the Markdown files of the given folders. Return the number of other files."""
     names = list(parts_in(source))
     wanted = [name for name in names if _is_memory(name, folders)]
     for name in wanted:
@@ -156,9 +155,9 @@ def _is_memory(name: str, folders: Iterable[str]) -> bool:
 
 
 def _rows_in(path: Source) -> Iterator[dict[str, object]]:
-    """The rows of a file. Raises StoreError for what is no row."""
+    """Yield the rows of a file. Raise StoreError if one is invalid."""
     try:
-        # only \n ends a row: the texts in it may hold every other kind of line break
+        # Only \n ends a row, since texts may contain other line breaks.
         with path.open("r", encoding="utf-8", newline="\n") as file:
             while line := file.readline(MAX_ROW_CHARS):
                 row = json.loads(line)
@@ -182,5 +181,5 @@ def _holds_files(folder: Path) -> bool:
 
 def _move_tree(source: Path, target: Path) -> None:
     if source.is_dir():
-        shutil.rmtree(target, ignore_errors=True)  # it holds no files, or else nothing would have been imported
+        shutil.rmtree(target, ignore_errors=True)  # It has no files, which was checked before.
         source.rename(target)

@@ -1,9 +1,8 @@
-"""A replica of the database elsewhere, which Litestream writes and reads, and the lease that says whose it is.
+"""The replica of the database, written and read by Litestream, and its lease.
 
-At its place (a bucket, a server, a folder) there is `lease`, a database of one row, and for each machine that ever held
-it a folder with its number. Who takes the replica over begins with the next number, so that a former machine that is
-still alive writes beside and never into what the present one writes. Files stand in the database
-(memory/store/file_copies.py).
+The replica's location (a bucket, server or folder) contains `lease`, a database with one row, and a numbered folder for
+each machine that ever held the lease. A machine that takes over uses the next number, so that a former machine that
+still runs never writes into the same folder. The Markdown files are in the database (memory/store/file_copies.py).
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-KEPT = timedelta(hours=6)
-"""How often the replica gets a whole new copy, and how long older ones stay: after both what was deleted is gone."""
-SYNC = "100ms"
-"""How often Litestream looks for new commits where nobody asks it to."""
-PATIENCE = 60.0
-"""Seconds that one answer of the replica may take; a whole database may take longer."""
-OWN = "replica.json"
-"""In the data directory: which lease this machine holds."""
+SNAPSHOT_INTERVAL = timedelta(hours=6)
+"""Interval and retention of snapshots in the replica. After both, deleted content is gone from it."""
+SYNC_INTERVAL = "100ms"
+"""How often Litestream looks for new commits."""
+TIMEOUT_SECONDS = 60.0
+"""Timeout of a request to the replica. Fetching a whole database has none."""
+LEASE_FILE = "replica.json"
+"""The file in the data directory with the lease of this machine."""
 _LEASE = "lease"
 SETTINGS_ON_STDIN = ("-config", "/dev/stdin")
-"""They hold keys, which no file and no command line is to show."""
-_NOTHING = "-if-replica-exists"
+"""The settings contain keys, so they must not be in a file or on the command line."""
+_IF_EXISTS = "-if-replica-exists"
 
 
 class ReplicaUnreachable(StoreError):
-    """The replica does not answer, or is not what it should be."""
+    """The replica does not answer or can't be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlace:
-    """Where a replica is. url: as REPLICA_URL; the others are what opens it, None where nothing is needed."""
+    """The location of a replica (REPLICA_URL) and its credentials, None if not needed."""
 
     url: str
     access_key: str | None = None
@@ -66,7 +65,7 @@ class ReplicaPlace:
     ssh_host: str | None = None
 
     def part(self, name: str) -> dict[str, object]:
-        """A folder of the replica, as Litestream's settings have it."""
+        """Return Litestream's settings for a folder of the replica."""
         address, question, query = self.url.partition("?")
         if address.startswith("/"):
             return {"type": "file", "path": f"{address.rstrip('/')}/{name}"}
@@ -81,7 +80,7 @@ class ReplicaPlace:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who holds a replica. token: what that machine knows it by."""
+    """The machine that holds a replica. The machine recognizes its lease by the token."""
 
     number: int
     token: str
@@ -90,7 +89,7 @@ class Lease:
 
 
 class Replica:
-    """The replica of the data directory `folder` at a place. Raises ReplicaUnreachable where that does not answer."""
+    """The replica of the data directory `folder`. Methods raise ReplicaUnreachable if it does not answer."""
 
     def __init__(self, place: ReplicaPlace, folder: Path, clock: Clock) -> None:
         self.place = place
@@ -98,33 +97,36 @@ class Replica:
         self._clock = clock
 
     def settings(self, database: Path, part: str, **more: object) -> bytes:
-        kept = f"{KEPT.total_seconds():.0f}s"
-        replica = self.place.part(part) | {"sync-interval": SYNC}
+        interval = f"{SNAPSHOT_INTERVAL.total_seconds():.0f}s"
+        replica = self.place.part(part) | {"sync-interval": SYNC_INTERVAL}
         settings = {
             "logging": {"level": "warn", "stderr": True},
-            "snapshot": {"interval": kept, "retention": kept},
-            "dbs": [{"path": str(database), "monitor-interval": SYNC, "replica": replica}],
+            "snapshot": {"interval": interval, "retention": interval},
+            "dbs": [{"path": str(database), "monitor-interval": SYNC_INTERVAL, "replica": replica}],
         }
-        return json.dumps(settings | more).encode()  # which is YAML, too
+        return json.dumps(settings | more).encode()  # JSON is valid YAML.
 
     async def lease(self) -> Lease | None:
-        """Who holds the replica; None where there is none yet."""
+        """Return the current lease, or None if there is no replica yet."""
         with tempfile.TemporaryDirectory(prefix="mneme-lease-") as name:
             database = Path(name) / "lease.db"
-            await self._run("restore", _NOTHING, database=database, part=_LEASE)
+            await self._run("restore", _IF_EXISTS, database=database, part=_LEASE)
             return _lease_in(database)
 
     async def claim(self) -> None:
-        """Have this machine hold the replica if nobody does.
+        """Take the replica if no machine holds it.
 
-        Raises ConfigurationError where another does, ReplicaUnreachable where nobody knows and this one never did.
+        Raises ConfigurationError if another machine holds it, ReplicaUnreachable if it can't be read and this machine
+        has never held it.
         """
         try:
             lease = await self.lease()
         except ReplicaUnreachable as error:
             if self.number is None:
                 raise
-            log.warning("replica_unreachable", reason=error.loggable)  # it was ours, and is looked at again
+            log.warning(
+                "replica_unreachable", reason=error.loggable
+            )  # This machine held it last. The lease is checked again later.
             return
         if lease is None:
             await self.take(None)
@@ -135,7 +137,7 @@ class Replica:
             )
 
     async def take(self, former: Lease | None) -> Lease:
-        """Have this machine hold the replica after `former`. Raises StoreError where another was faster."""
+        """Take over the replica. Raise StoreError if another machine took it at the same time."""
         lease = Lease(
             max(former.number if former else 0, self._held().get("number", 0)) + 1,
             secrets.token_hex(8),
@@ -144,13 +146,13 @@ class Replica:
         )
         with tempfile.TemporaryDirectory(prefix="mneme-lease-") as name:
             database = Path(name) / "lease.db"
-            await self._run("restore", _NOTHING, database=database, part=_LEASE)
+            await self._run("restore", _IF_EXISTS, database=database, part=_LEASE)
             _write_lease(database, lease)
             await self._run("replicate", "-once", database=database, part=_LEASE)
-        # read back: of two machines that take it at once only one is found there
+        # Read it back, since only one of two concurrent writes wins.
         if (present := await self.lease()) != lease:
             raise StoreError(f"{self.place.url} was taken at the same moment by {present and present.machine}.")
-        own = self._folder / OWN
+        own = self._folder / LEASE_FILE
         own.write_text(json.dumps({"place": self._name(), **asdict(lease)}), encoding="utf-8")
         own.chmod(0o600)
         sync(own)
@@ -161,21 +163,20 @@ class Replica:
 
     @property
     def number(self) -> int | None:
-        """The number under which this machine writes; None where it never held this replica."""
+        """Return the number of this machine's folder, or None if it has never held this replica."""
         return self._held().get("number")
 
     async def newest(self, number: int) -> datetime | None:
-        """When the newest of what stands under a number was written; None where nothing does."""
+        """Return the time of the newest write to a folder, or None if it is empty."""
         with tempfile.TemporaryDirectory(prefix="mneme-lease-") as name:
             said = await self._run("ltx", "-level", "0", "-json", database=Path(name) / "no.db", part=str(number))
         stamps = [from_text(row["timestamp"]) for row in json.loads(said or "null") or []]
         return max(stamps, default=None)
 
     async def fetch_newest(self, lease: Lease, target: Path) -> int:
-        """Write the newest database in the replica into the new file `target`, which only its owner may read.
+        """Fetch the newest database into a new file that only its owner can read. Return the number of its folder.
 
-        A machine that held the replica and was lost before its bot ran has written nothing: then it is the database of
-        the one before. Returns the number of the folder. Raises StoreError if none of them holds a database.
+        The newest folder may be empty, if its machine never ran the bot. Raises StoreError if all are.
         """
         for number in range(lease.number, 0, -1):
             if await self.fetch(number, target):
@@ -183,9 +184,9 @@ class Replica:
         raise StoreError(f"The replica at {self.place.url} holds no database yet: restore a backup instead.")
 
     async def fetch(self, number: int, target: Path) -> bool:
-        """Write the database of a folder of the replica into the new file `target`. Return False if it holds none."""
-        options = (_NOTHING, "-integrity-check", "quick")
-        await self._run("restore", *options, database=target, part=str(number), patience=None)
+        """Fetch the database of a folder into a new file. Return False if the folder is empty."""
+        options = (_IF_EXISTS, "-integrity-check", "quick")
+        await self._run("restore", *options, database=target, part=str(number), max_seconds=None)
         if not await asyncio.to_thread(target.exists):
             return False
         await asyncio.to_thread(target.chmod, 0o600)
@@ -197,30 +198,30 @@ class Replica:
 
     def _held(self) -> dict[str, Any]:
         try:
-            own = json.loads((self._folder / OWN).read_text(encoding="utf-8"))
+            own = json.loads((self._folder / LEASE_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         return own if isinstance(own, dict) and own.get("place") == self._name() else {}
 
     async def _run(
-        self, command: str, *options: str, database: Path, part: str, patience: float | None = PATIENCE
+        self, command: str, *options: str, database: Path, part: str, max_seconds: float | None = TIMEOUT_SECONDS
     ) -> str:
         process = await asyncio.create_subprocess_exec(
             litestream(),
             command,
             *SETTINGS_ON_STDIN,
             *options,
-            # it replicates what the settings name
+            # `replicate` takes the database from the settings.
             *(() if command == "replicate" else (str(database),)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(max_seconds):
                 out, complaint = await process.communicate(self.settings(database, part))
         except TimeoutError as error:
-            raise ReplicaUnreachable(f"{self.place.url} does not answer within {patience:g} s.") from error
+            raise ReplicaUnreachable(f"{self.place.url} does not answer within {max_seconds:g} s.") from error
         finally:
             if process.returncode is None:
                 process.kill()
@@ -232,7 +233,7 @@ class Replica:
 
 
 def litestream() -> str:
-    """The program. Raises StoreError where it is not installed."""
+    """Return the path of Litestream. Raise StoreError if it is not installed."""
     beside = Path(sys.executable).with_name("litestream")
     found = str(beside) if beside.exists() else shutil.which("litestream")
     if found is None:

@@ -1,4 +1,4 @@
-"""Restoring a backup or a replica: checked before anything is touched, and what was there is kept aside."""
+"""Restore of a backup or a replica. Everything is checked first, and the former data is moved aside."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
-from memory.store.data_lock import only_runner
+from memory.store.data_lock import lock_data_dir
 from memory.store.schema import unreadable
-from memory.store.snapshots import close_up, counted, file_copies, format_of, local_state, require_sound, sync
+from memory.store.snapshots import (
+    count_rows,
+    file_copies,
+    format_of,
+    litestream_folder,
+    merge_write_ahead_log,
+    require_sound,
+    sync,
+)
 from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, extract, opened, stays_inside
 from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
@@ -29,13 +37,13 @@ if TYPE_CHECKING:
     from memory.transfer.replica import Lease, Replica
 
 _SIDE_FILES = ("-wal", "-shm")
-ALIVE = timedelta(minutes=15)
-"""Whose last write is younger is alive: a running bot writes every few minutes even where nobody talks to it."""
+MAX_WRITE_GAP = timedelta(minutes=15)
+"""A machine with a newer write counts as running, since a running bot writes every few minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore has done. kept: where what was there is now."""
+    """The result of a restore. `kept` is the folder with the former data, if any."""
 
     manifest: Manifest
     kept: Path | None
@@ -46,7 +54,7 @@ class RestoredReplica:
     """The result of a restore from a replica.
 
     Attributes:
-        kept: folder with what was here before, if anything was.
+        kept: folder with the former data, if any.
         newest: time of the newest write that was found.
         number: the folder of the replica that was read.
         holder: the lease that was found.
@@ -71,7 +79,7 @@ class Restore:
         return any(path.exists() for path in self._present())
 
     def run(self, archive: Path, *, replace: bool) -> Restored:
-        """Restore `archive`; with `replace` also where something is there, which is kept aside. Raises StoreError."""
+        """Restore a backup. Existing data is moved aside with `replace`, else StoreError is raised."""
         if not archive.exists():
             raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
         manifest = manifest_of(archive)
@@ -87,18 +95,18 @@ class Restore:
             return Restored(manifest, self._replace(unpack))
 
     def from_replica(self, replica: Replica, *, replace: bool, take_over: bool = True) -> RestoredReplica:
-        """Bring the newest database of the replica here.
+        """Restore the newest database of a replica.
 
-        Raises StoreError, also if something is here or the machine that holds the replica is alive, unless `replace`.
+        Raises StoreError, also if there is data here or the holder of the replica is running, unless `replace` is set.
 
         Args:
-            take_over: hold the replica from now on. Without it this is a copy to look at, and the holder goes on.
+            take_over: Take the lease of the replica. If False, the present holder keeps it.
         """
         lease = asyncio.run(replica.lease())
         if lease is None:
             raise StoreError(f"There is no replica at {replica.place.url}: name what REPLICA_URL was.")
         last_write = asyncio.run(replica.newest(lease.number))
-        is_alive = last_write is not None and self._clock() - last_write < ALIVE
+        is_alive = last_write is not None and self._clock() - last_write < MAX_WRITE_GAP
         if last_write is not None and is_alive and take_over and not replace:
             raise StoreError(
                 f"{lease.machine} holds that replica and wrote to it at {last_write:%H:%M:%S} UTC: stop the bot there,"
@@ -126,7 +134,7 @@ class Restore:
 
     @contextlib.contextmanager
     def _alone(self, *, replace: bool) -> Iterator[None]:
-        with only_runner(self._folder):
+        with lock_data_dir(self._folder):
             if self.occupied and not replace:
                 raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")
             try:
@@ -135,7 +143,7 @@ class Restore:
                 raise StoreError(f"{self._folder} can't be written ({error.strerror}): nothing was changed.") from error
 
     def _replace(self, fill: Callable[[Path], None]) -> Path | None:
-        """Put in the place of what is here what `fill` writes into a folder; where what was here is kept."""
+        """Replace the data by what `fill` writes into a folder. Return the folder with the former data."""
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".restore-") as name:
             stage = Path(name)
             fill(stage)
@@ -152,7 +160,7 @@ class Restore:
                     (stage / SKILLS).rename(self._skills)
                 (stage / DATABASE).rename(self._database)
             except OSError:
-                for folder in (self._files, self._skills):  # by now they can only be the archive's
+                for folder in (self._files, self._skills):  # These can only be from the archive by now.
                     shutil.rmtree(folder, ignore_errors=True)
                 self._put_back(path)
                 raise
@@ -161,12 +169,12 @@ class Restore:
 
     def _present(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
-        # what Litestream knows of the former database would not fit the new one
-        return [self._database, *side, local_state(self._database), self._files, self._skills]
+        # Litestream's state belongs to the former database.
+        return [self._database, *side, litestream_folder(self._database), self._files, self._skills]
 
     def _set_aside(self) -> Path:
         if self._database.exists():
-            close_up(self._database)
+            merge_write_ahead_log(self._database)
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
         aside = self._folder / f"before-restore-{moment}"
         aside.mkdir(mode=0o700)
@@ -189,9 +197,9 @@ class Restore:
 
 
 def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
-    """Have in the extracted database what the manifest says."""
+    """Raise StoreError if the extracted database differs from the manifest."""
     require_sound(database)
-    if format_of(database) != manifest.schema_version or counted(database, TABLES) != manifest.rows:
+    if format_of(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
         raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
 
 
@@ -206,7 +214,7 @@ def _write(path: Path, content: bytes, changed: int) -> None:
 
 
 def _as_owned(folder: Path, like: Path) -> None:
-    """Give `folder` and what is in it to whom `like` belongs, where root restores for the bot's own user."""
+    """As root, give a folder and its contents to the owner of `like`, which is the bot's user."""
     if os.geteuid() == 0:
         owner = like.stat()
         for path in (folder, *folder.rglob("*")):

@@ -13,7 +13,7 @@ from config.texts import N_, _
 from memory.buttons import THIS_TURN, Button, Notice, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult
 from memory.messages import Message, Role, in_one
-from memory.reminders.delivery import MOST_FAILURES
+from memory.reminders.delivery import MAX_TASK_FAILURES
 from pipeline.arrival import inbox_ids
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _settle_task(turn: Turn) -> TaskResult | None:
     # Neither the daily limit nor a /stop counts as a failure of the task.
     if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
         failures = reminder.failures
-    is_off = reminder.is_recurring and failures >= MOST_FAILURES
+    is_off = reminder.is_recurring and failures >= MAX_TASK_FAILURES
     command = f"/cancel_{reminder.id}"
     buttons = [Button(_("No more"), command)] if reminder.is_recurring else []
     if is_off:

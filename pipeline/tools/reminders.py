@@ -19,7 +19,7 @@ from memory.buttons import Notice
 from memory.capture.capture import asks_for_reminder
 from memory.errors import MemoryRefused
 from memory.messages import Message, Passage, Provenance, Role
-from memory.reminders.dates import HOUR
+from memory.reminders.dates import REMINDER_TIME
 from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
@@ -214,7 +214,7 @@ class PlainReminders:
         now = instant.astimezone(zone)
         if wish.day is None and wish.hour is None:
             return None
-        hour = (wish.hour or HOUR).replace(tzinfo=None)
+        hour = (wish.hour or REMINDER_TIME).replace(tzinfo=None)
         first = datetime.combine(wish.day or now.date(), hour, zone)
         if first > now:
             return first.replace(tzinfo=None)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import cli
 from memory.errors import StoreError
-from memory.store.data_lock import only_runner
+from memory.store.data_lock import lock_data_dir
 from memory.store.database import Database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 from memory.transfer.backup import Backup
@@ -246,7 +246,7 @@ def test_a_damaged_installation_can_be_restored_over(lived: Path, archive: Path,
 
 
 def test_the_data_of_a_forked_bot_is_not_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
-    with only_runner(lived), pytest.raises(StoreError, match=r"A bot is running on .*: stop it first"):
+    with lock_data_dir(lived), pytest.raises(StoreError, match=r"A bot is running on .*: stop it first"):
         restore_into(lived, clock).run(archive, replace=True)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.consolidation.extractor import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES
+from memory.consolidation.extractor import FALLBACK_MARK, MAX_FALLBACK_CHARS, MAX_FALLBACK_MESSAGES
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address
@@ -302,9 +302,9 @@ async def test_garbage_leaves_the_last_messages_as_they_were(person: Person, mod
     history = text_in(person.app, "HISTORY.md")
     lines = [line for line in history.splitlines() if line.startswith(("user: ", "assistant: "))]
     assert FALLBACK_MARK in history
-    assert len(lines) == FALLBACK_MESSAGES
+    assert len(lines) == MAX_FALLBACK_MESSAGES
     assert lines[0].startswith("user: Message 3 ")
-    assert max(len(line) for line in lines) == FALLBACK_CHARACTERS + len("assistant: ")
+    assert max(len(line) for line in lines) == MAX_FALLBACK_CHARS + len("assistant: ")
 
 
 @pytest.mark.parametrize("entry", [7, None, ["They spoke of Kyiv."]])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.messages import ToolCall
-from memory.store.effects import Effects, keep_causes
+from memory.store.effects import Effects, record_causes
 from pipeline.tools.toolbox import Tool, Toolbox, ToolContext
 from tests.support.servers.model import Calls, Holds, Says
 from tests.support.serving import ANN, texts
@@ -113,7 +113,7 @@ async def test_of_messages_that_one_turn_took_together_each_has_its_effect_when_
     async def note(context: ToolContext, name: str) -> str:
         """Keep a note."""
         async with database.transaction() as connection:
-            await keep_causes(connection)
+            await record_causes(connection)
         done.append(name)
         return f"kept {name}"
 

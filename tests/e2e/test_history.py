@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.files.history import ENTRY_CHARACTERS, LONGEST_QUERY, SHOWN_CHARACTERS, HistoryFiles
+from memory.files.history import MAX_ENTRY_CHARS, MAX_QUERY_CHARS, MAX_SHOWN_CHARS, HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.messages import Passage
 from pipeline.tools.entries import MAX_HISTORY_RESULTS, history_search_tool
@@ -120,7 +120,7 @@ async def test_an_entry_can_t_pass_for_another_entry_or_its_key(history: History
 
 async def test_an_entry_has_a_cap(history: HistoryFiles, tmp_path: Path) -> None:
     await history.append(ANN, NOON, "x" * 1_000_000, "a")
-    assert len(text_of(tmp_path)) < ENTRY_CHARACTERS + 200
+    assert len(text_of(tmp_path)) < MAX_ENTRY_CHARS + 200
     assert "[...]" in text_of(tmp_path)
 
 
@@ -167,7 +167,7 @@ async def test_the_words_of_a_search_may_stand_apart_and_in_any_order(history: H
     assert await history.search(ANN, "aurora sale", 10) == []
 
 
-@pytest.mark.parametrize("query", ["", "  ", "x" * (LONGEST_QUERY + 1)])
+@pytest.mark.parametrize("query", ["", "  ", "x" * (MAX_QUERY_CHARS + 1)])
 async def test_an_empty_or_endless_query_is_refused(history: HistoryFiles, query: str) -> None:
     with pytest.raises(MemoryRefused, match="characters"):
         await history.search(ANN, query, 10)
@@ -187,12 +187,12 @@ async def test_the_tool_shows_a_bounded_number_of_short_entries(history: History
     assert isinstance(found, Passage)
     text = found.text
     assert text.count("## 2026") == MAX_HISTORY_RESULTS
-    assert len(text) <= MAX_HISTORY_RESULTS * (SHOWN_CHARACTERS + 2)
+    assert len(text) <= MAX_HISTORY_RESULTS * (MAX_SHOWN_CHARS + 2)
     assert await tool.run(context, '{"query": "cocoa"}') == "nothing found"
 
 
 async def test_a_model_that_sends_an_endless_query_is_told_and_goes_on(start: OpenApp, model: ModelServer) -> None:
-    model.script(Calls((("history_search", {"query": "x" * (LONGEST_QUERY + 1)}),)), Says("I found nothing."))
+    model.script(Calls((("history_search", {"query": "x" * (MAX_QUERY_CHARS + 1)}),)), Says("I found nothing."))
     async with start() as app:
         assert await Person(app).says("What did we say?") == "I found nothing."
     assert "takes a text of 1 to" in model.requests[-1].last

@@ -16,7 +16,7 @@ from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport
 from memory.imports.items import ImportRefused
 from memory.imports.whatsapp import day_order
-from memory.ledger.undo import SLICE, Undo
+from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store import erasure
@@ -254,7 +254,7 @@ def many_memories(folder: Path, count: int) -> Path:
 
 
 async def test_undo_of_a_large_import_lets_others_write(app: App, tmp_path: Path) -> None:
-    await imported(app, many_memories(tmp_path, 10 * SLICE))
+    await imported(app, many_memories(tmp_path, 10 * MEMORIES_PER_WRITE))
     undoing = asyncio.create_task(app.memory.undo.undo(OWNER))
     counts = []
     while not undoing.done():
@@ -264,11 +264,11 @@ async def test_undo_of_a_large_import_lets_others_write(app: App, tmp_path: Path
     # others have written between slices, and seen memories go
     assert len(set(counts)) > 3
     assert undone is not None
-    assert len(undone.names) == 10 * SLICE + 1
+    assert len(undone.names) == 10 * MEMORIES_PER_WRITE + 1
     assert undone.outcomes[-1].text.startswith("Imported from mem0: 500 memories")
     assert await app.memory.database.value("SELECT count(*) FROM entries") == 0
     assert await app.memory.undo.undo(OWNER) is None
-    assert (await imported(app, tmp_path / "many.json")).report.memories == 10 * SLICE
+    assert (await imported(app, tmp_path / "many.json")).report.memories == 10 * MEMORIES_PER_WRITE
 
 
 @pytest.mark.parametrize("ending", ["start", "undo", "number"])
@@ -290,7 +290,7 @@ async def test_undo_killed_between_slices_is_finished(
     async with start() as app:
         await Person(app).says("/remember The spare key is at Ann's.")
         before = await kept(app, tmp_path / "before")
-        done = await imported(app, many_memories(tmp_path, 3 * SLICE + 7))
+        done = await imported(app, many_memories(tmp_path, 3 * MEMORIES_PER_WRITE + 7))
         with monkeypatch.context() as patched:
             patched.setattr(Undo, "_undo_slice", killed)
             with pytest.raises(Killed):
@@ -318,7 +318,7 @@ async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) 
     session = await app.sessions.get_or_create(Address("console", "local"))
     importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
     with contextlib.suppress(ImportRefused):
-        await importing.run(many_memories(tmp_path, 20 * SLICE), session)
+        await importing.run(many_memories(tmp_path, 20 * MEMORIES_PER_WRITE), session)
     await undoing[0]
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM entries") == 0

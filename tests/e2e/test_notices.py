@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.buttons import Notice
 from memory.log.sessions import Address
-from memory.store.notices import MOST_TOLD, PendingNotices
+from memory.store.notices import MAX_NOTICES_PER_REPLY, PendingNotices
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Says
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 async def test_notices_wait_in_order_and_for_their_owner_only(database: Database, clock: FakeClock) -> None:
     notices = PendingNotices(database)
-    for number in range(MOST_TOLD + 2):
+    for number in range(MAX_NOTICES_PER_REPLY + 2):
         await notices.add("telegram:1", Notice(f"line {number}"))
     await notices.add("telegram:2", Notice("another's"))
-    assert [one.line.text for one in await notices.waiting("telegram:1")] == [f"line {n}" for n in range(MOST_TOLD)]
+    assert [one.line.text for one in await notices.waiting("telegram:1")] == [
+        f"line {n}" for n in range(MAX_NOTICES_PER_REPLY)
+    ]
     assert [one.line.text for one in await notices.waiting("telegram:2")] == ["another's"]
     assert await notices.waiting("telegram:3") == []
 
@@ -31,10 +33,13 @@ async def test_notices_wait_in_order_and_for_their_owner_only(database: Database
 async def test_what_is_too_much_for_one_reply_is_told_under_the_next(app: App, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
     notices, person = PendingNotices(app.database), Person(app)
-    for number in range(MOST_TOLD + 1):
+    for number in range(MAX_NOTICES_PER_REPLY + 1):
         await notices.add("console:local", Notice(f"line {number}"))
-    assert (await person.says("Hello")).split("\n\n") == ["Fine.", *(f"_line {n}_" for n in range(MOST_TOLD))]
-    assert await person.says("Hello") == f"Fine.\n\n_line {MOST_TOLD}_"
+    assert (await person.says("Hello")).split("\n\n") == [
+        "Fine.",
+        *(f"_line {n}_" for n in range(MAX_NOTICES_PER_REPLY)),
+    ]
+    assert await person.says("Hello") == f"Fine.\n\n_line {MAX_NOTICES_PER_REPLY}_"
     assert await person.says("Hello") == "Fine."
 
 

@@ -68,7 +68,7 @@ async def test_an_index_whose_words_are_damaged_is_made_anew_at_the_start(start:
 async def test_a_large_database_is_looked_at_beside_the_turns(
     start: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(integrity, "SMALL", 0)
+    monkeypatch.setattr(integrity, "MAX_QUICK_CHECK_BYTES", 0)
     spoil(await lived(start, tmp_path), "notices")
     with capture_logs() as logs:
         async with start() as app, asyncio.timeout(20):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from memory.log.compaction import (
-    EXTRACT_CHARACTERS,
-    SUMMARY_CHARACTERS,
-    SUMMARY_TIMEOUT,
-    TRANSCRIPT_CHARACTERS,
+    MAX_EXTRACT_CHARS,
+    MAX_SUMMARY_CHARS,
+    MAX_TRANSCRIPT_CHARS,
+    SUMMARY_TIMEOUT_SECONDS,
     CompactionLimits,
     CompactionService,
     cut_at,
@@ -250,7 +250,7 @@ async def test_one_giant_message_does_not_compact_for_ever(store: Store, session
         await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert len(summaries.asked) <= 2
     assert await store.seen(session) == ["question 0 ", "answer 0 a"]
-    assert max(len(text) for _, text in summaries.asked) <= TRANSCRIPT_CHARACTERS
+    assert max(len(text) for _, text in summaries.asked) <= MAX_TRANSCRIPT_CHARS
 
 
 async def test_settings_that_keep_more_than_the_window_do_not_compact_on_every_turn(
@@ -290,13 +290,13 @@ async def test_without_a_summary_the_archive_holds_an_extract(
 
 
 def test_a_summary_has_fifteen_seconds() -> None:
-    assert LIMITS.summary_timeout == SUMMARY_TIMEOUT == 15
+    assert LIMITS.summary_timeout == SUMMARY_TIMEOUT_SECONDS == 15
 
 
 async def test_a_model_that_summarises_without_end_is_cut(store: Store, session: Session) -> None:
     await talk(store, session, 10)
     await service(store, Says("word " * 100_000)).compact(session, keep=4)
-    assert await archives(store) == [("word " * 100_000)[:SUMMARY_CHARACTERS].strip()]
+    assert await archives(store) == [("word " * 100_000)[:MAX_SUMMARY_CHARS].strip()]
 
 
 async def test_the_earlier_summary_is_carried_on_through_ten_compactions(store: Store, session: Session) -> None:
@@ -328,7 +328,7 @@ async def test_without_a_model_ten_compactions_keep_the_first_and_the_latest_wor
     summary = (await store.sessions.transcript(session.id)).summary or ""
     assert "Olena" in summary
     assert "subject09" in summary
-    assert len(summary) <= EXTRACT_CHARACTERS + 1
+    assert len(summary) <= MAX_EXTRACT_CHARS + 1
     assert all(f"subject{n:02}" in content for n, content in enumerate(await archives(store)))
     assert len(set(names)) == 10
 
@@ -346,7 +346,7 @@ async def test_tool_results_are_left_out_and_long_messages_show_their_beginning_
     assert read.startswith("user: Lease qqq")
     assert read.endswith("signed by Ann")
     assert answer == "a" * 1000
-    assert len(asked) <= TRANSCRIPT_CHARACTERS
+    assert len(asked) <= MAX_TRANSCRIPT_CHARS
 
 
 async def test_of_many_messages_each_has_its_place(store: Store, session: Session) -> None:
@@ -356,9 +356,9 @@ async def test_of_many_messages_each_has_its_place(store: Store, session: Sessio
 
 @given(st.lists(st.builds(user, st.text("ab \n", max_size=2000)), max_size=300), st.text(max_size=5000))
 def test_what_a_summariser_reads_and_what_an_extract_holds_is_bounded(said: list[Message], earlier: str) -> None:
-    assert len(format_transcript(said)) <= TRANSCRIPT_CHARACTERS
-    assert len(extract(None, said)) <= EXTRACT_CHARACTERS
-    assert 0 < len(extract(earlier, said)) <= EXTRACT_CHARACTERS + 1
+    assert len(format_transcript(said)) <= MAX_TRANSCRIPT_CHARS
+    assert len(extract(None, said)) <= MAX_EXTRACT_CHARS
+    assert 0 < len(extract(earlier, said)) <= MAX_EXTRACT_CHARS + 1
 
 
 def test_system_messages_are_not_summarised() -> None:

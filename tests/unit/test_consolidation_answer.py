@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.consolidation.consolidation_answer import (
-    LONGEST_ENTRY,
-    LONGEST_FACT,
-    LONGEST_SUBJECT,
-    MOST_FACTS,
+    MAX_FACT_CHARS,
+    MAX_FACTS,
+    MAX_HISTORY_ENTRY_CHARS,
+    MAX_SUBJECT_CHARS,
     ConsolidationAnswer,
     parse_answer,
 )
@@ -179,7 +179,7 @@ def test_an_update_as_a_list_of_lines_is_joined() -> None:
 def test_an_entry_that_is_too_long_is_cut() -> None:
     parsed = parse_answer(Completion(answer(history_entry="x" * 50_000)))
     assert parsed is not None
-    assert len(parsed.history_entry or "") == LONGEST_ENTRY
+    assert len(parsed.history_entry or "") == MAX_HISTORY_ENTRY_CHARS
 
 
 def test_facts_are_read_with_kind_and_day() -> None:
@@ -196,7 +196,7 @@ def test_facts_are_read_with_kind_and_day() -> None:
 
 def test_at_most_twelve_facts_are_taken() -> None:
     many = [{"subject": f"thing {n}", "fact": f"The user owns thing {n}."} for n in range(40)]
-    assert [fact.subject for fact in facts_of(*many)] == [f"thing {n}" for n in range(MOST_FACTS)]
+    assert [fact.subject for fact in facts_of(*many)] == [f"thing {n}" for n in range(MAX_FACTS)]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_fact_that_says_too_little_alone_is_shown_with_its_subject() -> None:
 
 def test_facts_that_are_too_long_are_cut() -> None:
     fact = facts_of({"subject": "s" * 1000, "fact": "a long tale " * 1000})[0]
-    assert (len(fact.subject), len(fact.text)) == (LONGEST_SUBJECT, LONGEST_FACT)
+    assert (len(fact.subject), len(fact.text)) == (MAX_SUBJECT_CHARS, MAX_FACT_CHARS)
 
 
 def test_half_an_emoji_becomes_something_that_a_file_can_hold() -> None:
@@ -272,13 +272,13 @@ def test_any_text_at_all_gives_none_or_a_checked_answer(text: str) -> None:
     if parsed is None:
         return
     history = parsed.history_entry or ""
-    assert len(history) <= LONGEST_ENTRY
+    assert len(history) <= MAX_HISTORY_ENTRY_CHARS
     assert (history + (parsed.memory_update or "")).encode() is not None
-    assert len(parsed.facts) <= MOST_FACTS
+    assert len(parsed.facts) <= MAX_FACTS
     for fact in parsed.facts:
         assert fact.subject.strip()
         assert fact.text.strip()
-        assert len(fact.text.encode()) <= 4 * LONGEST_FACT
+        assert len(fact.text.encode()) <= 4 * MAX_FACT_CHARS
 
 
 @pytest.mark.parametrize(

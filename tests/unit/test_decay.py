@@ -14,7 +14,7 @@ from config.settings import Settings
 from memory.clock import from_text, to_text
 from memory.search.activation import use_half_life
 from memory.store.database import Database
-from memory.store.decay import MOST_REINFORCED, TYPE_WEIGHTS, Decay, decayed_score
+from memory.store.decay import MAX_REINFORCEMENTS, TYPE_WEIGHTS, Decay, decayed_score
 from memory.store.entry import NewEntry
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OWNER = "telegram:1"
 STRENGTHS = "SELECT id, strength, reinforcement_count, last_reinforced_at FROM entries ORDER BY id"
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  # st needs it
-counts = st.integers(1, MOST_REINFORCED)
+counts = st.integers(1, MAX_REINFORCEMENTS)
 
 
 async def differing(database: Database, half_life: float = 90) -> list[int]:
@@ -60,7 +60,7 @@ def test_what_comes_from_the_future_counts_as_of_now() -> None:
 
 @pytest.mark.parametrize("count", [-5, 0, 1, 1_000, 1_000_000_000, 2**63 - 1])
 def test_a_count_out_of_bounds_is_taken_for_the_bound(count: int) -> None:
-    assert Decay().score("fact", count, NOON, NOON) == min(max(count, 1), MOST_REINFORCED)
+    assert Decay().score("fact", count, NOON, NOON) == min(max(count, 1), MAX_REINFORCEMENTS)
     assert decayed_score(count, to_text(NOON), 90) == decayed_score(min(max(count, 1), 1_000), to_text(NOON), 90)
 
 
@@ -103,7 +103,7 @@ async def test_a_billion_in_the_database_is_stored_and_ranked_as_the_bound(store
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET reinforcement_count = 1000000000")
     assert await store.database.value("SELECT strength FROM entries") == decayed_score(
-        MOST_REINFORCED, to_text(added.last_reinforced_at), 90
+        MAX_REINFORCEMENTS, to_text(added.last_reinforced_at), 90
     )
 
 

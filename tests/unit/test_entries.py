@@ -8,7 +8,7 @@ import pytest
 
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Kind, NewEntry
-from memory.store.entry_rows import LONGEST_CONTENT, LONGEST_NAME
+from memory.store.entry_rows import MAX_CONTENT_CHARS, MAX_NAME_CHARS
 
 if TYPE_CHECKING:
     from tests.support.talk import Store
@@ -169,9 +169,9 @@ async def test_an_empty_name_is_refused(store: Store, name: str) -> None:
 
 
 async def test_a_name_may_have_120_characters_and_no_more(store: Store) -> None:
-    await note(store, "n" * LONGEST_NAME)
+    await note(store, "n" * MAX_NAME_CHARS)
     with pytest.raises(MemoryRefused, match="longer than 120 characters, and this one has 121"):
-        await note(store, "m" * (LONGEST_NAME + 1))
+        await note(store, "m" * (MAX_NAME_CHARS + 1))
 
 
 @pytest.mark.parametrize("content", ["", "  \n ", "\x00"])
@@ -184,9 +184,9 @@ async def test_an_empty_content_is_refused(store: Store, content: str) -> None:
 
 
 async def test_a_content_may_have_20000_characters_and_no_more(store: Store) -> None:
-    await note(store, "long", "c" * LONGEST_CONTENT)
+    await note(store, "long", "c" * MAX_CONTENT_CHARS)
     with pytest.raises(MemoryRefused, match="at most 20,000 characters, and this has 20,001"):
-        await note(store, "longer", "c" * (LONGEST_CONTENT + 1))
+        await note(store, "longer", "c" * (MAX_CONTENT_CHARS + 1))
 
 
 async def test_a_secret_is_refused_wherever_it_stands_and_never_stored(store: Store) -> None:

@@ -148,8 +148,8 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
 async def test_others_write_between_the_slices_and_the_index_stays_right(
     store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasure, "MESSAGES", 3)
-    monkeypatch.setattr(erasure, "ROWS", 1)
+    monkeypatch.setattr(erasure, "MESSAGES_PER_WRITE", 3)
+    monkeypatch.setattr(erasure, "ROWS_PER_WRITE", 1)
     for number in range(60):
         await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
     messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"

@@ -12,7 +12,7 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
 from memory.search.search import Search
-from memory.store.decay import MOST_REINFORCED, Reinforcement
+from memory.store.decay import MAX_REINFORCEMENTS, Reinforcement
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
@@ -213,7 +213,7 @@ async def test_owners_are_kept_apart(learning: Learning, store: Store) -> None:
     assert (await store.entries.get(ANN, mine.name)).reinforcement_count == 1
 
 
-@pytest.mark.parametrize("written", [MOST_REINFORCED - 1, MOST_REINFORCED, 2**62, 2**63 - 1, -5, 0])
+@pytest.mark.parametrize("written", [MAX_REINFORCEMENTS - 1, MAX_REINFORCEMENTS, 2**62, 2**63 - 1, -5, 0])
 async def test_the_count_stops_where_it_is_to_also_after_a_number_written_by_hand(
     learning: Learning, database: Database, written: int
 ) -> None:
@@ -225,7 +225,7 @@ async def test_the_count_stops_where_it_is_to_also_after_a_number_written_by_han
         await reinforcement.recalled([known.id])
         await learn(learning, "The user likes tea.")
     count = await database.value("SELECT reinforcement_count FROM entries")
-    assert count == min(MOST_REINFORCED, written + 6)
+    assert count == min(MAX_REINFORCEMENTS, written + 6)
     assert await database.value("SELECT typeof(reinforcement_count) FROM entries") == "integer"
     assert await database.value(STRENGTHS) == 0
 

@@ -621,7 +621,7 @@ async def test_a_zip_file_that_unpacks_to_more_than_an_export_can_is_refused(
 ) -> None:
     (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
     repacked(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
-    monkeypatch.setattr(importing, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(importing, "MAX_UNPACKED_BYTES", 1_000_000)
     with pytest.raises(StoreError, match="more than an export can"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "bomb.zip")
 

@@ -10,7 +10,7 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.facts.learning import MAX_STEPS, Learning, Procedures
 from memory.search.search import Search
-from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry
+from memory.store.entry import MAX_RECORDED_RUNS, Author, Kind, NewEntry
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
@@ -138,4 +138,4 @@ async def test_the_counts_of_runs_stop_somewhere(procedures: Procedures, databas
         await connection.execute("UPDATE entries SET success_count = ?, failure_count = ?", (2**63 - 1, 2**63 - 1))
     await procedures.record(ANN, "deploy", Author.MODEL, success=True)
     entry = await procedures.record(ANN, "deploy", Author.MODEL, success=False)
-    assert (entry.success_count, entry.failure_count) == (MOST_RECORDED, MOST_RECORDED)
+    assert (entry.success_count, entry.failure_count) == (MAX_RECORDED_RUNS, MAX_RECORDED_RUNS)

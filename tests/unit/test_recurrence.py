@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.request import FURTHEST, LONGEST_TEXT, read_wish
+from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, read_wish
 from memory.reminders.wording import day_and_hour, span
 
 KYIV = ZoneInfo("Europe/Kyiv")
@@ -199,7 +199,7 @@ def test_whatever_is_written_is_a_time_to_come_or_one_sentence(when: str, repeat
     with contextlib.suppress(MemoryRefused):
         wish = read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
         answer = day_and_hour(wish.at, KYIV)
-        assert NOW < wish.at <= NOW + FURTHEST + timedelta(days=366)
+        assert NOW < wish.at <= NOW + MAX_AHEAD + timedelta(days=366)
     if not answer:
         with pytest.raises(MemoryRefused, match=r"^[^\n]{20,400}$"):
             read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
@@ -209,7 +209,7 @@ def test_whatever_is_written_is_a_time_to_come_or_one_sentence(when: str, repeat
     ("text", "complaint"),
     [
         (" \n ", "needs a text"),
-        ("x" * (LONGEST_TEXT + 1), "at most 500 characters, and this has 501"),
+        ("x" * (MAX_TEXT_CHARS + 1), "at most 500 characters, and this has 501"),
         ("my password is hunter22", "looks like a password"),
     ],
 )

@@ -15,7 +15,7 @@ from memory.search.recall import Recall
 from memory.search.search import Filter, Search
 from memory.store.decay import Reinforcement
 from memory.store.entry import Kind, NewEntry, Priority
-from memory.store.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope
+from memory.store.scope import MAX_PATH_CHARS, MAX_SCOPE_CHARS, scope_matches, usable_scope
 from memory.text.tokens import TokenCounter
 from tests.support.talk import in_utc, ledger_over
 
@@ -98,10 +98,10 @@ def test_no_pattern_takes_long(scope: str) -> None:
 
 
 def test_paths_and_scopes_have_a_bound() -> None:
-    assert scope_matches("**", "a" * LONGEST_PATH)
-    assert not scope_matches("**", "a" * (LONGEST_PATH + 1))
-    assert not scope_matches("*" * (LONGEST_SCOPE + 1), "a")
-    assert usable_scope("a" * LONGEST_SCOPE) == "a" * LONGEST_SCOPE
+    assert scope_matches("**", "a" * MAX_PATH_CHARS)
+    assert not scope_matches("**", "a" * (MAX_PATH_CHARS + 1))
+    assert not scope_matches("*" * (MAX_SCOPE_CHARS + 1), "a")
+    assert usable_scope("a" * MAX_SCOPE_CHARS) == "a" * MAX_SCOPE_CHARS
     with pytest.raises(MemoryRefused, match="at most 200 characters, and this one has 10,000"):
         usable_scope("a" * 10_000)
 

@@ -11,7 +11,7 @@ import pytest
 from memory.clock import to_text
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.search.search import Search
-from memory.store.decay import MOST_REINFORCED, Decay
+from memory.store.decay import MAX_REINFORCEMENTS, Decay
 from memory.store.entry import Entry, Kind, Nature, NewEntry, Priority
 from tests.support.talk import Store, ledger_over
 
@@ -83,7 +83,7 @@ async def test_counts_add_up_to_the_bound(store: Store, weekly: WeeklyConsolidat
     await remembered(store, fact("Likes green tea", "one"), count=900)
     await remembered(store, fact("Likes green tea", "two"), count=10**9)
     await weekly.run(OWNER)
-    assert (await store.entries.get(OWNER, "one")).reinforcement_count == MOST_REINFORCED
+    assert (await store.entries.get(OWNER, "one")).reinforcement_count == MAX_REINFORCEMENTS
 
 
 async def test_a_merged_workflow_keeps_all_that_is_known_of_its_success(
