@@ -360,7 +360,6 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
 
 def reindex() -> None:
     """Make the search index anew."""
-
     from memory.store.index import reindex as rebuild_index
 
     async def work(opened: OpenMemory) -> None:

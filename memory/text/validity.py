@@ -65,7 +65,7 @@ def valid_json(value: object) -> object:
 
 
 def visible_text(text: str) -> str:
-    """Replace invisible characters and direction overrides in `text` by escapes such as `\\u202e`.
+    r"""Replace invisible characters and direction overrides in `text` by escapes such as `\u202e`.
 
     Line breaks and tabs are kept.
     """

@@ -265,7 +265,7 @@ def openclaw(path: Path, memories: int) -> Path:
 
 
 def nanobot(path: Path, memories: int) -> Path:
-    """nanobot's workspace."""
+    """Write a workspace of nanobot."""
     history = "".join(
         json.dumps({"cursor": number, "timestamp": "2026-05-01 10:00", "content": words_of(number)}) + "\n"
         for number in range(memories - 1)
