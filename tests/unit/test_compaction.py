@@ -119,7 +119,7 @@ logs = st.lists(groups, max_size=20).map(lambda made: [message for group in made
 
 
 @given(logs, st.integers(1, 30))
-def test_cut_is_at_a_user_message_and_splits_no_tool_call(log: list[Message], keep: int) -> None:
+def test_cut_is_at_a_user_message_between_tool_groups(log: list[Message], keep: int) -> None:
     cut = cut_at(log, keep)
     assert 0 <= cut < max(1, len(log))
     assert cut == 0 or log[cut].role is Role.USER
