@@ -61,7 +61,7 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["nested.json", "long_key.json", "many_nested.zip", "far_dates.json"])
-async def test_a_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
+async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
     before = await export_contents(app, tmp_path / "before")
     path = tmp_path / name
     path.write_bytes(crafted_imports()[name])
