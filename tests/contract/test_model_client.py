@@ -562,7 +562,7 @@ async def test_daily_token_limit_counts_background_work(start: OpenApp, model: M
     assert len(model.requests) == 3
 
 
-async def test_a_stop_closes_the_request(person: Person, model: ModelServer) -> None:
+async def test_stop_closes_the_request(person: Person, model: ModelServer) -> None:
     model.script(Holds("I think"))
     await person.sends("Think hard")
     await person.sees("I think")

@@ -123,7 +123,7 @@ async def offered(app: App) -> list[str]:
     return [row["text"] for row in await app.database.rows("SELECT text FROM reminders ORDER BY id")]
 
 
-async def test_offer_speaks_to_the_user_in_the_words_of_the_judge(start: OpenApp, model: ModelServer) -> None:
+async def test_offer_uses_the_words_of_the_judge(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
     model.second_look = judging(passport="Your passport expires on 1 March 2026: renew it.")
     async with start() as app:

@@ -203,7 +203,7 @@ async def test_memory_counts_once_a_turn_if_the_answer_uses_it(
     assert await person.says("/undo") == "Undone: the boat is blue"
 
 
-async def test_memory_in_the_request_is_used_only_if_the_answer_says_it(
+async def test_memory_in_the_request_counts_only_if_answered_with(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     for name, text in (
