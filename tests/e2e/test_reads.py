@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.support.fakes import Person
 
-MOST_READS = 13
+MAX_READS = 13
 # A message with few words, so it is searched together with the previous one.
-MOST_OF_LEANING = 17
+MAX_READS_OF_SHORT_MESSAGE = 17
 
 
 class Reads:
@@ -51,9 +51,9 @@ async def remembers_much(person: Person) -> None:
 @pytest.mark.parametrize(
     ("question", "most"),
     [
-        ("Where is the harbour of the green boat?", MOST_READS),
-        ("Tell me a story", MOST_OF_LEANING),
-        ("Hello", MOST_READS),
+        ("Where is the harbour of the green boat?", MAX_READS),
+        ("Tell me a story", MAX_READS_OF_SHORT_MESSAGE),
+        ("Hello", MAX_READS),
     ],
 )
 async def test_plain_turn_reads_the_database_a_few_times(person: Person, app: App, question: str, most: int) -> None:
